@@ -1,0 +1,39 @@
+"""The exceptions a caller may see.
+
+    HornbeamError            one line: what is wrong, where, what to do    exit code 4
+    ├── UsageError           a flag, setting or path is wrong              exit code 2
+    ├── SchemaError          a schema file is not usable                   exit code 2
+    ├── StoreError           the index directory is missing or unusable    exit code 4
+    ├── ModelError           the language model or embedder is not usable  exit code 4
+    └── GateRefused          a build did not pass its quality gates        exit code 3
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class HornbeamError(Exception):
+    """Base of all errors that are the user's to read; the message is one complete line."""
+
+    exit_code: ClassVar[int] = 4
+
+
+class UsageError(HornbeamError):
+    exit_code = 2
+
+
+class SchemaError(HornbeamError):
+    exit_code = 2
+
+
+class StoreError(HornbeamError):
+    """The index directory is missing, locked, of another format or damaged."""
+
+
+class ModelError(HornbeamError):
+    """The language model or the embedder cannot be found, started or reached."""
+
+
+class GateRefused(HornbeamError):
+    exit_code = 3

@@ -1,0 +1,226 @@
+"""One typed settings model. Later sources win: defaults, TOML file, environment, command line.
+
+Environment variables are `HORNBEAM_<SECTION>__<KEY>`, for example `HORNBEAM_CHUNK__MAX_TOKENS=300`.
+The TOML file is `--config FILE`, else `$HORNBEAM_CONFIG`, else `hornbeam.toml` in the working directory.
+An unknown key, wherever it comes from, is an error that names the nearest known one.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from hornbeam.errors import UsageError
+
+ENVIRONMENT_PREFIX = "HORNBEAM_"
+#: Variables with the prefix that are not settings: the settings file, the cache, evaluation data for tests.
+RESERVED_ENVIRONMENT = frozenset({"HORNBEAM_CONFIG", "HORNBEAM_CACHE", "HORNBEAM_DATA"})
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+
+class ModelSettings(Section):
+    """The language model."""
+
+    path: str | None = Field(None, description="model directory or server URL; none: the embedded model")
+    name: str | None = Field(None, description="model name on a server; none: the first that it lists")
+    tokenizer: str | None = Field(None, description="tokenizer directory for a model behind a URL")
+    api_key: str | None = Field(None, description="bearer token for a server", exclude=True, repr=False)
+    max_model_len: int = Field(4096, ge=512, description="context window in tokens")
+    max_num_seqs: int = Field(64, ge=1, description="requests in one batch")
+    max_num_batched_tokens: int = Field(4096, ge=256)
+    gpu_memory_utilization: float = Field(0.9, gt=0, le=1)
+    cpu_kv_cache_gib: int = Field(2, ge=1, description="key-value cache of the CPU build")
+    quantization: str | None = None
+    seed: int = 42
+    request_timeout_s: float = Field(300.0, gt=0, description="for a model behind a URL")
+
+
+class EmbedderSettings(Section):
+    path: str | None = Field(None, description="sentence-transformers directory; none: the embedded one")
+    batch_size: int = Field(64, ge=1)
+
+
+class CorpusSettings(Section):
+    max_file_mib: int = Field(256, ge=1, description="a larger file is rejected, not read")
+    max_pages: int = Field(5000, ge=1, description="pages of one PDF; a longer one is rejected")
+
+
+class ChunkSettings(Section):
+    max_tokens: int = Field(320, ge=32, description="hard maximum, in tokens of the model in use")
+    overlap_tokens: int = Field(32, ge=0)
+
+    @model_validator(mode="after")
+    def _overlap_leaves_room(self) -> ChunkSettings:
+        if self.overlap_tokens * 2 > self.max_tokens:
+            raise ValueError("overlap_tokens may be at most half of max_tokens")
+        return self
+
+
+class ExtractSettings(Section):
+    max_entities: int = Field(24, ge=1, description="entities of one chunk")
+    max_relations: int = Field(16, ge=0, description="relations of one chunk")
+    max_attributes: int = Field(8, ge=0, description="attributes of one chunk")
+    max_name_words: int = Field(6, ge=1, description="words in a name; for unspaced scripts, 3 characters each")
+    max_output_tokens: int = Field(512, ge=32, description="of one call")
+    temperature: float = Field(0.0, ge=0)
+    min_confidence: float = Field(0.0, ge=0, le=1, description="facts below stay out of the graph")
+    examples: int = Field(2, ge=0, description="worked examples in the prompt")
+    retries: int = Field(1, ge=0, description="of a call that failed")
+    window: int = Field(128, ge=1, description="requests submitted to the model at once")
+
+
+class OrganiseSettings(Section):
+    """The knowledge tree; DESIGN names in brackets."""
+
+    partitioner: Literal["dual", "leiden"] = "dual"
+    representation: Literal["propagated", "paper"] = "propagated"
+    hops: int = Field(2, ge=1, le=4)
+    own_weight: float = Field(0.5, ge=0, le=1)
+    structure_weight: float = Field(0.3, ge=0, le=1, description="w of the dual perception")
+    members_per_cluster: int = Field(10, ge=2, description="β of the initial clusters")
+    max_clusters: int = Field(200, ge=2, description="η of the initial clusters")
+    restarts: int = Field(5, ge=1)
+    merge_threshold: float = Field(0.35, ge=0, le=2, description="ε: centres closer than this may merge")
+    max_community_size: int = Field(60, ge=2)
+    keywords: int = Field(5, ge=1)
+    summary_tokens: int = Field(96, ge=16)
+    summary_retries: int = Field(1, ge=0)
+    seed: int = 42
+
+
+class RetrieveSettings(Section):
+    top_k: int = Field(10, ge=1)
+    candidates: int = Field(40, ge=1, description="of each route, before fusion")
+    depth: int = Field(5, ge=1, le=8, description="hops of a path")
+    beam: int = Field(32, ge=1)
+    gamma: float = Field(0.5, gt=0, le=1, description="discount of a path per hop")
+    fusion: Literal["rrf", "weighted"] = "rrf"
+    rrf_k: int = Field(60, ge=1)
+
+
+class AnswerSettings(Section):
+    mode: Literal["open", "reject"] = "open"
+    evidence_tokens: int = Field(1200, ge=64)
+    max_tokens: int = Field(160, ge=8)
+    max_sentences: int = Field(3, ge=1)
+    answerable_threshold: float = Field(0.5, ge=0, le=1, description="P(answerable) below is a rejection")
+
+
+class GateSettings(Section):
+    max_degraded_chunks: float = Field(0.02, ge=0, le=1)
+    max_failed_chunks: float = Field(0.0, ge=0, le=1)
+
+
+class CostSettings(Section):
+    gpu_hour_price: float | None = Field(None, ge=0)
+    currency: str = "USD"
+
+
+class Settings(Section):
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    memory_limit_mib: int | None = Field(None, ge=64, description="of array blocks; none: a quarter of what is free")
+    schema_file: str = Field("general", description="a schema file, or the name of a seed schema")
+    model: ModelSettings = ModelSettings()
+    embedder: EmbedderSettings = EmbedderSettings()
+    corpus: CorpusSettings = CorpusSettings()
+    chunk: ChunkSettings = ChunkSettings()
+    extract: ExtractSettings = ExtractSettings()
+    organise: OrganiseSettings = OrganiseSettings()
+    retrieve: RetrieveSettings = RetrieveSettings()
+    answer: AnswerSettings = AnswerSettings()
+    gates: GateSettings = GateSettings()
+    cost: CostSettings = CostSettings()
+
+    def fingerprint(self, *sections: str) -> str:
+        """SHA-256 of the named sections, for keys of stored results."""
+        dump = self.model_dump_json(include=set(sections))
+        return hashlib.sha256(dump.encode()).hexdigest()
+
+
+def load_settings(
+    config: Path | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Settings:
+    """Resolve the settings.
+
+    Args:
+        config: TOML file; None looks at `$HORNBEAM_CONFIG` and `./hornbeam.toml`.
+        overrides: from the command line, `{"chunk.max_tokens": 300}`; None values are ignored.
+        environment: `os.environ` unless given.
+
+    Raises:
+        UsageError: a file that cannot be read, an unknown key, a value out of range.
+    """
+    environment = os.environ if environment is None else environment
+    values: dict[str, Any] = {}
+    path = _config_file(config, environment)
+    if path is not None:
+        try:
+            values = tomllib.loads(path.read_text("utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise UsageError(f"settings file {path}: {error}") from error
+    origin = str(path) if path else "settings"
+    for name, text in environment.items():
+        if name.startswith(ENVIRONMENT_PREFIX) and name not in RESERVED_ENVIRONMENT:
+            _assign(values, name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__"), text, name)
+    for dotted, value in (overrides or {}).items():
+        if value is not None:
+            _assign(values, dotted.split("."), value, dotted)
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        raise UsageError(f"{origin}: {_explain(error)}") from error
+
+
+def _config_file(config: Path | None, environment: Mapping[str, str]) -> Path | None:
+    if config is not None:
+        return config
+    if named := environment.get("HORNBEAM_CONFIG"):
+        return Path(named)
+    default = Path("hornbeam.toml")
+    return default if default.is_file() else None
+
+
+def _assign(values: dict[str, Any], keys: list[str], value: Any, origin: str) -> None:
+    node = values
+    for key in keys[:-1]:
+        node = node.setdefault(key, {})
+        if not isinstance(node, dict):
+            raise UsageError(f"{origin}: '{key}' is a value, not a section")
+    node[keys[-1]] = value
+
+
+def _explain(error: ValidationError) -> str:
+    """All problems in one line; an unknown key with the nearest known one."""
+    problems = []
+    for problem in error.errors():
+        location = [str(part) for part in problem["loc"]]
+        if problem["type"] == "extra_forbidden":
+            known = _known_keys(location[:-1])
+            near = difflib.get_close_matches(location[-1], known, n=1, cutoff=0.0)
+            hint = f"; did you mean '{'.'.join([*location[:-1], near[0]])}'?" if near else ""
+            problems.append(f"unknown key '{'.'.join(location)}'{hint}")
+        else:
+            problems.append(f"'{'.'.join(location)}': {problem['msg']} (got {problem['input']!r})")
+    return "; ".join(problems)
+
+
+def _known_keys(section: list[str]) -> list[str]:
+    model: type[BaseModel] = Settings
+    for key in section:
+        annotation = model.model_fields[key].annotation
+        assert isinstance(annotation, type)
+        assert issubclass(annotation, BaseModel)
+        model = annotation
+    return list(model.model_fields)
