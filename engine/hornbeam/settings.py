@@ -70,7 +70,7 @@ class ExtractSettings(Section):
     max_entities: int = Field(24, ge=1, description="entities of one chunk")
     max_relations: int = Field(16, ge=0, description="relations of one chunk")
     max_attributes: int = Field(8, ge=0, description="attributes of one chunk")
-    max_name_words: int = Field(6, ge=1, description="words in a name; for unspaced scripts, 3 characters each")
+    max_name_words: int = Field(10, ge=2, description="words in a name; for unspaced scripts, 3 characters each")
     max_output_tokens: int = Field(512, ge=32, description="of one call")
     temperature: float = Field(0.0, ge=0)
     min_confidence: float = Field(0.0, ge=0, le=1, description="facts below stay out of the graph")

@@ -95,6 +95,10 @@ class LanguageModel(Protocol):
         """The raw prompt of one turn in the model's own chat format, open for the assistant's answer."""
         ...
 
+    def neutralise(self, text: str) -> str:
+        """`text` with the markers of the chat format broken, so that a document cannot end its own turn."""
+        ...
+
     def submit(self, request: Request) -> None: ...
 
     def poll(self) -> list[Completion]:

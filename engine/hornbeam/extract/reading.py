@@ -1,0 +1,122 @@
+"""From a completion of either stage to facts with offsets and confidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hornbeam.extract.result import FoundAttribute, FoundEntity, FoundRelation
+from hornbeam.grammar.reading import SpanConfidence, read_items
+from hornbeam.grammar.relations import BETWEEN
+from hornbeam.grammar.spans import SpanLexicon
+from hornbeam.grammar.values import value_spans
+from hornbeam.llm.protocol import Completion
+from hornbeam.schema.model import GraphSchema
+
+
+@dataclass(frozen=True, slots=True)
+class ReadEntities:
+    entities: tuple[FoundEntity, ...]
+    complete: bool  # the list was closed
+    repeated: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRelations:
+    relations: tuple[FoundRelation, ...]
+    attributes: tuple[FoundAttribute, ...]
+    complete: bool
+    repeated: int
+
+
+def read_entities(completion: Completion, lexicon: SpanLexicon, schema: GraphSchema) -> ReadEntities:
+    """Stage one. A name given twice keeps the type with the higher confidence.
+
+    What a grammar guarantees is checked all the same: a server without one may have answered.
+    """
+    items, _, complete = read_items(completion.text)
+    confidence = SpanConfidence(completion.tokens)
+    known = {entity_type.name for entity_type in schema.entity_types}
+    best: dict[str, FoundEntity] = {}
+    repeated = 0
+    for item in items:
+        if len(item.fields) != 2 or item.fields[1] not in known:
+            continue
+        name, entity_type = item.fields
+        spans = lexicon.occurrences(name)
+        if not spans:
+            continue
+        found = FoundEntity(
+            name=name, type=entity_type, confidence=confidence.of(item.spans), spans=tuple(spans)
+        )
+        repeated += name in best
+        if name not in best or found.confidence > best[name].confidence:
+            best[name] = found
+    return ReadEntities(tuple(best.values()), complete, repeated)
+
+
+def read_relations(
+    completion: Completion, entities: Sequence[FoundEntity], lexicon: SpanLexicon, schema: GraphSchema
+) -> ReadRelations:
+    """Stage two. c(h, r, t) = c(h) · c(r | h) · c(t | h, r), each a geometric mean over its tokens.
+
+    A repeated fact is counted once, with its first confidence; a relation of an entity to itself is dropped.
+    """
+    index = {entity.name: place for place, entity in enumerate(entities)}
+    confidence = SpanConfidence(completion.tokens)
+    items, position, closed = read_items(completion.text)
+    relations: dict[tuple[int, str, int], FoundRelation] = {}
+    repeated = 0
+    for item in items:
+        if len(item.fields) != 3 or item.fields[0] not in index or item.fields[2] not in index:
+            continue
+        head, tail = index[item.fields[0]], index[item.fields[2]]
+        key = (head, item.fields[1], tail)
+        if head == tail or not schema.allows(key[1], entities[head].type, entities[tail].type):
+            continue
+        repeated += key in relations
+        score = entities[head].confidence * confidence.of(item.spans[1:2]) * confidence.of(item.spans[2:3])
+        relations.setdefault(key, FoundRelation(head=head, type=key[1], tail=tail, confidence=score))
+
+    attributes: dict[tuple[int, str, str], FoundAttribute] = {}
+    complete = False
+    if closed and completion.text.startswith(BETWEEN[1:], position):
+        items, _, complete = read_items(completion.text, position + len(BETWEEN) - 1)
+        for item in items:
+            if len(item.fields) != 3 or item.fields[0] not in index:
+                continue
+            owner = index[item.fields[0]]
+            place = _value_place(item.fields[1], item.fields[2], entities[owner], lexicon, schema)
+            if place is None:
+                continue
+            fact = (owner, item.fields[1], item.fields[2])
+            repeated += fact in attributes
+            attributes.setdefault(
+                fact,
+                FoundAttribute(
+                    entity=owner,
+                    type=fact[1],
+                    value=fact[2],
+                    start=place[0],
+                    end=place[1],
+                    confidence=entities[owner].confidence
+                    * confidence.of(item.spans[1:2])
+                    * confidence.of(item.spans[2:3]),
+                ),
+            )
+    return ReadRelations(tuple(relations.values()), tuple(attributes.values()), complete, repeated)
+
+
+def _value_place(
+    name: str, value: str, owner: FoundEntity, lexicon: SpanLexicon, schema: GraphSchema
+) -> tuple[int, int] | None:
+    """Where the value stands: of several places, the nearest behind (else before) the owner's first mention."""
+    kinds = {attribute.name: attribute.kind for attribute in schema.attributes_of(owner.type)}
+    if name not in kinds:
+        return None
+    kind = kinds[name]
+    places = lexicon.occurrences(value) if kind == "text" else value_spans(lexicon.text, kind).get(value, [])
+    if not places:
+        return None
+    start = owner.spans[0][0]
+    return min(places, key=lambda place: (place[0] < start, abs(place[0] - start)))

@@ -1,0 +1,71 @@
+"""What extraction says about one chunk: the payload that segments keep."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict
+
+from hornbeam.records import ChunkState
+
+
+class Reason(StrEnum):
+    """Why a chunk is not simply done; the list is closed so that it can be counted."""
+
+    ENTITIES_CUT = "entities_cut"  # the list of entities hit the token limit; the complete ones are kept
+    RELATIONS_CUT = "relations_cut"
+    PROMPT_TOO_LONG = "prompt_too_long"
+    MODEL_ERROR = "model_error"
+
+
+class _Stored(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class FoundEntity(_Stored):
+    name: str  # written form: white space as single blanks
+    type: str
+    confidence: float
+    spans: tuple[tuple[int, int], ...]  # every place in the chunk where the name stands
+
+
+class FoundRelation(_Stored):
+    head: int  # index into entities
+    type: str
+    tail: int
+    confidence: float
+
+
+class FoundAttribute(_Stored):
+    entity: int
+    type: str
+    value: str
+    start: int
+    end: int
+    confidence: float
+
+
+class StageUsage(_Stored):
+    calls: int = 0
+    prompt: int = 0
+    cached: int = 0
+    output: int = 0
+
+    def __add__(self, other: StageUsage) -> StageUsage:
+        return StageUsage(
+            calls=self.calls + other.calls,
+            prompt=self.prompt + other.prompt,
+            cached=self.cached + other.cached,
+            output=self.output + other.output,
+        )
+
+
+class ChunkExtraction(_Stored):
+    entities: tuple[FoundEntity, ...] = ()
+    relations: tuple[FoundRelation, ...] = ()
+    attributes: tuple[FoundAttribute, ...] = ()
+    state: ChunkState = ChunkState.DONE
+    reasons: tuple[Reason, ...] = ()
+    detail: str = ""  # of a failure
+    repeated: int = 0  # items that said again what an earlier one said
+    usage: dict[str, StageUsage] = {}  # noqa: RUF012 - pydantic copies it

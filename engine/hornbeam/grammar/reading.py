@@ -1,0 +1,88 @@
+"""Reading a completion that a grammar shaped, also one that was cut short."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hornbeam.llm.protocol import TokenScore
+
+_DECODER = json.JSONDecoder()
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One complete `["a","b",…]` of a list."""
+
+    fields: tuple[str, ...]
+    spans: tuple[tuple[int, int], ...]  # characters of the completion that each field takes, quotes included
+
+
+def read_items(text: str, position: int = 0) -> tuple[list[Item], int, bool]:
+    """The complete items of a JSON list whose opening bracket was read before `position`.
+
+    Returns:
+        items, the position behind the list's closing bracket (or where reading stopped), and whether the
+        list was closed. An item that is cut short is left out.
+    """
+    items: list[Item] = []
+    while position < len(text):
+        if text[position] == "]":
+            return items, position + 1, True
+        start = position + 1 if text[position] == "," else position
+        item = _read_item(text, start)
+        if item is None:
+            return items, position, False
+        items.append(item[0])
+        position = item[1]
+    return items, position, False
+
+
+def _read_item(text: str, position: int) -> tuple[Item, int] | None:
+    fields: list[str] = []
+    spans: list[tuple[int, int]] = []
+    if not text.startswith("[", position):
+        return None
+    position += 1
+    while True:
+        try:
+            value, end = _DECODER.raw_decode(text, position)
+        except (ValueError, IndexError):
+            return None
+        fields.append(str(value))
+        spans.append((position, end))
+        if text.startswith(",", end):
+            position = end + 1
+        elif text.startswith("]", end):
+            return Item(tuple(fields), tuple(spans)), end + 1
+        else:
+            return None
+
+
+class SpanConfidence:
+    """Geometric means of token probabilities over stretches of a completion."""
+
+    def __init__(self, tokens: Sequence[TokenScore]) -> None:
+        self._ends: list[int] = []
+        self._logprobs = [token.logprob for token in tokens]
+        length = 0
+        for token in tokens:
+            length += len(token.text)
+            self._ends.append(length)
+
+    def of(self, spans: Sequence[tuple[int, int]]) -> float:
+        """exp(mean log-probability) of the tokens that overlap one of the spans; 1.0 without tokens.
+
+        Tokens that the grammar left no choice about have probability 1 and are part of the mean: they are
+        part of what was said.
+        """
+        total, count, start = 0.0, 0, 0
+        for end, logprob in zip(self._ends, self._logprobs, strict=True):
+            # A token without text is part of a character that a later token completes.
+            if any(start < right and max(end, start + 1) > left for left, right in spans):
+                total += logprob
+                count += 1
+            start = end
+        return math.exp(total / count) if count else 1.0

@@ -1,0 +1,205 @@
+"""The names a chunk offers: contiguous runs of its words, as a grammar and as a lookup back to offsets.
+
+A *word* is a run of letters and digits; in scripts written without spaces it is one character; every
+punctuation mark is a word of its own that a span may run through but not begin with. A span stays within
+one clause: it crosses no paragraph break, no sentence end and no comma.
+
+In a span's *written form* the words stand as in the text and every run of white space is one blank, so a
+name that wraps over a line is written naturally; `SpanLexicon.occurrences` gives the exact offsets back.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import regex
+
+from hornbeam.grammar.ebnf import alternatives, json_inner, literal
+
+#: Scripts without spaces between words: here a word is a character (with its combining marks).
+_UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}ー]"
+_WORD = regex.compile(
+    rf"(?P<unspaced>{_UNSPACED}\p{{M}}*)"
+    rf"|(?P<word>(?:(?!{_UNSPACED})[\p{{L}}\p{{N}}_][\p{{M}}]*)+)"
+    r"|(?P<mark>\S)"
+)
+_INNER_MARKS = frozenset("'’.-–—/&+_@·・‧%#:°")  # noqa: RUF001 - inside a word, with no space on either side
+_LOOSE_MARKS = frozenset("&-–—/+·・")  # noqa: RUF001 - may stand between spaced words
+_CLOSING_MARKS = frozenset("+#%°")  # a name may end with one that touches it: C++, C#, 40%
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    start: int  # characters of the text
+    end: int
+    text: str
+    kind: str  # "word", "unspaced" or "mark"
+    spaced: bool  # white space stands before it
+    joins: bool  # a span may run on from the word before into this one
+
+
+def split_words(text: str) -> list[Word]:
+    """All words of `text` in order; nothing but white space lies between them."""
+    found = [(m.start(), m.end(), m.group(), m.lastgroup or "mark") for m in _WORD.finditer(text)]
+    words: list[Word] = []
+    for index, (start, end, surface, kind) in enumerate(found):
+        if index == 0:
+            words.append(Word(start, end, surface, kind, spaced=False, joins=False))
+            continue
+        gap = text[found[index - 1][1] : start]
+        following = found[index + 1] if index + 1 < len(found) else None
+        joins = gap.count("\n") < 2 and _joins(found[index - 1], (start, end, surface, kind), following, gap)
+        if words[-1].kind == "mark" and not words[-1].joins:
+            joins = False  # the mark before could not be entered, so nothing is left through it
+        words.append(Word(start, end, surface, kind, spaced=bool(gap), joins=joins))
+    return words
+
+
+_Token = tuple[int, int, str, str]
+
+
+def _joins(previous: _Token, current: _Token, following: _Token | None, gap: str) -> bool:
+    if current[3] != "mark":
+        return True  # whether a mark before it is passable was decided at the mark
+    mark = current[2]
+    if previous[3] == "mark" or following is None:
+        return mark in _CLOSING_MARKS and not gap
+    gap_after = following[0] > current[1]
+    if not gap and not gap_after:
+        digits = previous[2][-1].isdigit() and following[2][0].isdigit()
+        return mark in _INNER_MARKS or (mark in ",." and digits)
+    if mark in _CLOSING_MARKS and not gap:
+        return True
+    if mark == "." and not gap and following[3] != "mark":
+        # "St. Petersburg", "J. K. Rowling", but not the end of a sentence.
+        return len(previous[2]) <= 3 and previous[2][0].isupper()
+    return mark in _LOOSE_MARKS and bool(gap) == gap_after
+
+
+class SpanLexicon:
+    """The spans of one text.
+
+    Args:
+        text: the chunk.
+        max_words: no span is longer, and every span of up to half as many words is one; three characters
+            of an unspaced script count as one word.
+    """
+
+    def __init__(self, text: str, max_words: int) -> None:
+        self.text = text
+        self.words = split_words(text)
+        self._block = max(1, max_words // 2)
+        self._clause_end = self._clause_ends()
+        self._first: dict[str, list[int]] | None = None
+
+    def __bool__(self) -> bool:
+        return any(word.kind != "mark" for word in self.words)
+
+    def rules(self, start_rule: str = "span", prefix: str = "w") -> list[str]:
+        """EBNF rules whose `start_rule` matches the written form (JSON-escaped) of exactly the spans.
+
+        One state per word, shared by all spans through it. To bound the length, a clause is laid out in
+        windows of two blocks, and a span ends within the window of the block that it starts in: a word
+        then has at most two states, where counting words would need one per count. Linear in the text.
+
+        Raises:
+            ValueError: the text has no span at all.
+        """
+        rules: list[str] = []
+        done: set[tuple[int, int]] = set()
+        starts: list[str] = []
+        pending: list[tuple[int, int]] = []
+
+        def state(index: int, stop: int) -> str:
+            # The clause ends first: the window makes no difference.
+            key = (index, 0 if self._clause_end[index] <= stop else stop)
+            if key not in done:
+                done.add(key)
+                pending.append(key)
+            return f"{prefix}{index}" + (f"_{key[1]}" if key[1] else "")
+
+        for index, word in enumerate(self.words):
+            if word.kind != "mark":
+                starts.append(state(index, self._stop(index)))
+        while pending:
+            index, stop = pending.pop()
+            end = stop or self._clause_end[index]
+            body = literal(json_inner(self.words[index].text))
+            if any(self._ends(step) for step in range(index + 1, end)):
+                target = state(index + 1, end)
+                step = f'" " {target}' if self.words[index + 1].spaced else target
+                body += f" ({step})?" if self._ends(index) else f" {step}"
+            name = f"{prefix}{index}" + (f"_{stop}" if stop else "")
+            rules.append(f"{name} ::= {body}")
+        return [f"{start_rule} ::= {alternatives(starts)}", *rules]
+
+    def written(self, first: int, last: int) -> str:
+        """The written form of words first..last (inclusive)."""
+        parts = [self.words[first].text]
+        for word in self.words[first + 1 : last + 1]:
+            parts.append(f" {word.text}" if word.spaced else word.text)
+        return "".join(parts)
+
+    def occurrences(self, name: str) -> list[tuple[int, int]]:
+        """Offsets of every span whose written form is `name`, in order; `[]` if there is none."""
+        if self._first is None:
+            index: defaultdict[str, list[int]] = defaultdict(list)
+            for place, word in enumerate(self.words):
+                index[word.text].append(place)
+            self._first = dict(index)
+        head = _WORD.match(name)
+        if head is None:
+            return []
+        found = []
+        for place in self._first.get(head.group(), []):
+            last = self._match(name, place)
+            if last is not None:
+                found.append((self.words[place].start, self.words[last].end))
+        return found
+
+    def _match(self, name: str, place: int) -> int | None:
+        """Index of the last word if `name` is written from word `place` on within one clause."""
+        if self.words[place].kind == "mark":
+            return None
+        position = 0
+        index = place
+        while True:
+            word = self.words[index]
+            if not name.startswith(word.text, position):
+                return None
+            position += len(word.text)
+            if position == len(name):
+                return index if self._ends(index) else None
+            index += 1
+            if index >= len(self.words) or not self.words[index].joins:
+                return None
+            if self.words[index].spaced:
+                if name[position] != " ":
+                    return None
+                position += 1
+
+    def _ends(self, index: int) -> bool:
+        word = self.words[index]
+        if word.kind != "mark":
+            return True
+        if not word.joins or word.spaced:
+            return False
+        if word.text == ".":  # an initial: "J.", "U.S."
+            return len(self.words[index - 1].text) == 1
+        return word.text in _CLOSING_MARKS
+
+    def _stop(self, index: int) -> int:
+        """One past the last word that a span from word `index` may reach."""
+        block = self._block * 3 if self.words[index].kind == "unspaced" else self._block
+        return (index // block + 2) * block
+
+    def _clause_ends(self) -> list[int]:
+        """For each word, one past the last word of its clause."""
+        ends = [0] * len(self.words)
+        end = len(self.words)
+        for index in range(len(self.words) - 1, -1, -1):
+            ends[index] = end
+            if not self.words[index].joins:
+                end = index
+        return ends

@@ -1,0 +1,38 @@
+"""Spans that an attribute value of a kind may take."""
+
+from __future__ import annotations
+
+import regex
+
+#: digits with separators, an optional sign before and a magnitude or unit mark behind
+_NUMBER = regex.compile(r"(?<![\p{L}\p{N}])[-−+]?\p{Nd}+(?:[.,\u00a0 ]\p{Nd}{3})*(?:[.,]\p{Nd}+)?%?(?![\p{L}\p{N}])")  # noqa: RUF001
+_MONTH = (
+    "jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|"
+    "oct(?:ober)?|nov(?:ember)?|dec(?:ember)?|"
+    "январ[ья]|феврал[ья]|март[а]?|апрел[ья]|ма[йя]|июн[ья]|июл[ья]|август[а]?|сентябр[ья]|октябр[ья]|"
+    "ноябр[ья]|декабр[ья]"
+)
+_DATE = regex.compile(
+    r"(?<!\p{N})(?:"
+    r"\p{Nd}{4}-\p{Nd}{2}-\p{Nd}{2}|\p{Nd}{1,2}[./]\p{Nd}{1,2}[./]\p{Nd}{2,4}"
+    rf"|(?:\p{{Nd}}{{1,2}}(?:st|nd|rd|th)?\s+)?(?:{_MONTH})\b\.?(?:\s+\p{{Nd}}{{1,2}}(?:st|nd|rd|th)?)?(?:,?\s+\p{{Nd}}{{4}})"
+    rf"|\p{{Nd}}{{1,2}}(?:st|nd|rd|th)?\s+(?:{_MONTH})\b|(?:{_MONTH})\s+\p{{Nd}}{{1,2}}(?:st|nd|rd|th)?\b"
+    r"|(?:\p{Nd}{2,4}|[一二三四五六七八九〇零]{2,4})年(?:[\p{Nd}一二三四五六七八九十]{1,3}月(?:[\p{Nd}一二三四五六七八九十]{1,3}[日号])?)?"
+    r"|\p{Nd}{3,4}(?:s)?(?:\s(?:BC|AD|BCE|CE)\b)?"
+    r")(?!\p{N})",
+    regex.IGNORECASE,
+)
+_PATTERNS = {"number": _NUMBER, "date": _DATE}
+
+
+def value_spans(text: str, kind: str, limit: int = 64) -> dict[str, list[tuple[int, int]]]:
+    """The values of kind "number" or "date" that stand in `text`: written form -> offsets, in text order.
+
+    At most `limit` different ones; every run of white space in a value is written as one blank.
+    """
+    found: dict[str, list[tuple[int, int]]] = {}
+    for match in _PATTERNS[kind].finditer(text):
+        written = " ".join(match.group().split())
+        if written in found or len(found) < limit:
+            found.setdefault(written, []).append(match.span())
+    return found

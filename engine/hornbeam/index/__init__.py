@@ -1,0 +1,1 @@
+"""Retrieval indexes of a version: vectors, lexical, adjacency, mapped rows."""

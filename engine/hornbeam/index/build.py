@@ -1,0 +1,147 @@
+"""All retrieval indexes of a version, from its Parquet tables alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hornbeam.errors import StoreError
+from hornbeam.index.adjacency import write_adjacency
+from hornbeam.index.embedder import TextEmbedder
+from hornbeam.index.lexical import build_lexical
+from hornbeam.index.rows import Links, MappedTable, write_rows
+from hornbeam.index.texts import chunk_text, community_text, entity_text, triple_text
+from hornbeam.index.vectors import VECTOR_KINDS, write_vectors
+from hornbeam.settings import EmbedderSettings
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+#: Texts encoded at once: enough to sort by length, few enough to bound the memory.
+_ENCODE_BLOCK = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    counts: dict[str, int]  # rows of every indexed table
+    seconds: dict[str, float]  # by step: "rows", "adjacency", "lexical.<kind>", "vectors.<kind>"
+
+
+def build_indexes(
+    version_directory: Path,
+    embedder: TextEmbedder,
+    settings: EmbedderSettings,
+    *,
+    entity_vectors: NDArray[np.float32] | None = None,
+) -> IndexReport:
+    """Write `rows/`, `graph/`, `lexical/` and `vectors/` from `tables/`.
+
+    Args:
+        entity_vectors: float32 [entities, d] in row order, if an earlier stage has them: the vectors of
+            `texts.entity_texts`.
+
+    Raises:
+        StoreError: a table is missing, refers to rows that are not there, or does not fit `entity_vectors`.
+    """
+    seconds: dict[str, float] = {}
+    started = time.perf_counter()
+
+    def lap(step: str) -> None:
+        nonlocal started
+        now = time.perf_counter()
+        seconds[step], started = now - started, now
+
+    counts = write_rows(version_directory)
+    lap("rows")
+    source = _Texts(version_directory)
+    relations = source.relations
+    heads, tails = relations.array("head_row"), relations.array("tail_row")
+    write_adjacency(version_directory, heads, tails, counts["entities"])
+    lap("adjacency")
+    build_lexical(source.chunks_texts(), version_directory / "lexical" / "chunks")
+    lap("lexical.chunks")
+    build_lexical(source.entity_names(), version_directory / "lexical" / "entities")
+    lap("lexical.entities")
+
+    (version_directory / "vectors").mkdir(exist_ok=True)
+    if entity_vectors is not None and entity_vectors.shape != (counts["entities"], embedder.dimension):
+        raise StoreError(
+            f"{version_directory}: entity vectors of shape {entity_vectors.shape} for "
+            f"{counts['entities']} entities and an embedder of dimension {embedder.dimension}"
+        )
+    texts = {
+        "entities": source.entity_texts,
+        "triples": source.triple_texts,
+        "chunks": source.chunks_texts,
+        "communities": source.community_texts,
+    }
+    for kind, table in VECTOR_KINDS.items():
+        if kind == "entities" and entity_vectors is not None:
+            batches: Iterator[NDArray[np.float32]] = iter([entity_vectors])
+        else:
+            batches = _encoded(texts[kind](), embedder, settings.batch_size)
+        path = version_directory / "vectors" / f"{kind}.faiss"
+        write_vectors(path, batches, counts[table], embedder.dimension)
+        lap(f"vectors.{kind}")
+    return IndexReport(counts, seconds)
+
+
+def _encoded(texts: Iterator[str], embedder: TextEmbedder, batch_size: int) -> Iterator[NDArray[np.float32]]:
+    block: list[str] = []
+    for text in texts:
+        block.append(text)
+        if len(block) == _ENCODE_BLOCK:
+            yield embedder.encode(block, batch_size=batch_size)
+            block = []
+    if block:
+        yield embedder.encode(block, batch_size=batch_size)
+
+
+class _Texts:
+    """The texts of every kind in row order, streamed from the mapped rows."""
+
+    def __init__(self, version_directory: Path) -> None:
+        self.documents = MappedTable(version_directory, "documents")
+        self.chunks = MappedTable(version_directory, "chunks")
+        self.entities = MappedTable(version_directory, "entities")
+        self.relations = MappedTable(version_directory, "relations")
+        self.attributes = MappedTable(version_directory, "attributes")
+        self.communities = MappedTable(version_directory, "communities")
+        self.entity_attributes = Links.read(version_directory, "entity_attributes")
+
+    def chunks_texts(self) -> Iterator[str]:
+        for batch in self.chunks.batches("text", "document_row"):
+            for text, document in zip(batch["text"], batch["document_row"], strict=True):
+                title, source = (self.documents.text(column, document) for column in ("title", "source"))
+                yield chunk_text(title, source, text)
+
+    def entity_names(self) -> Iterator[str]:
+        """Names with aliases, for the lexical index."""
+        for batch in self.entities.batches("name", "aliases"):
+            for name, aliases in zip(batch["name"], batch["aliases"], strict=True):
+                yield "\n".join([name, *aliases])
+
+    def entity_texts(self) -> Iterator[str]:
+        row = 0
+        for batch in self.entities.batches("name", "type", "description"):
+            for name, kind, description in zip(*batch.values(), strict=True):
+                attributes = (
+                    (self.attributes.text("type", attribute), self.attributes.text("value", attribute))
+                    for attribute in self.entity_attributes.of(row).tolist()
+                )
+                yield entity_text(name, kind, description, attributes)
+                row += 1
+
+    def triple_texts(self) -> Iterator[str]:
+        for batch in self.relations.batches("head_row", "type", "tail_row"):
+            for head, kind, tail in zip(*batch.values(), strict=True):
+                yield triple_text(self.entities.text("name", head), kind, self.entities.text("name", tail))
+
+    def community_texts(self) -> Iterator[str]:
+        for batch in self.communities.batches("name", "keywords", "summary"):
+            for name, keywords, summary in zip(*batch.values(), strict=True):
+                yield community_text(name, keywords, summary)

@@ -1,0 +1,111 @@
+"""BM25 over chunks and over entity names, in `lexical/<kind>/`."""
+
+from __future__ import annotations
+
+import array
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hornbeam.errors import StoreError
+from hornbeam.index.tokens import tokenise
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+#: Names of the indexes, one folder each.
+LEXICAL_KINDS = ("chunks", "entities")
+#: Distinct words of one query; of a longer one the rarest count.
+MAX_QUERY_TOKENS = 256
+
+_DESCRIPTION = "index.json"
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalIndex:
+    """BM25 (Lucene's variant, k1 1.5, b 0.75) over rows 0..rows-1 of a table; memory-mapped."""
+
+    rows: int
+    bm25: Any  # bm25s.BM25; None when no row has a token
+
+    @staticmethod
+    def open(directory: Path) -> LexicalIndex:
+        try:
+            description = json.loads((directory / _DESCRIPTION).read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise StoreError(f"lexical index {directory}: {error}; rebuild the version's indexes") from error
+        if not description["tokens"]:
+            return LexicalIndex(rows=description["rows"], bm25=None)
+        import bm25s
+
+        return LexicalIndex(rows=description["rows"], bm25=bm25s.BM25.load(directory, mmap=True))
+
+    def idf_of(self, frequency: int) -> float:
+        """log(1 + (N − n + 0.5) / (n + 0.5)) of a token that n of the N rows have."""
+        return math.log1p((self.rows - frequency + 0.5) / (frequency + 0.5))
+
+    def idf(self, token: str) -> float:
+        """`idf_of` the number of rows that have the token: 0 for one that is unknown."""
+        frequency = 0
+        if self.bm25 is not None and (token_id := self.bm25.vocab_dict.get(token)) is not None:
+            pointers = self.bm25.scores["indptr"]
+            frequency = int(pointers[token_id + 1]) - int(pointers[token_id])
+        return self.idf_of(frequency)
+
+    def search(self, tokens: Sequence[str], k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The best `k` rows that share a token with the query, best first, ties by row.
+
+        Scores are divided by the most that a row could reach: Σ idf over the query's distinct tokens, those
+        that no row has included. So they lie in [0, 1), compare between questions, and stay low for a
+        question about things that are not here.
+
+        Returns:
+            rows, int64 [≤ k], and scores, float32 [≤ k].
+        """
+        weights = {token: self.idf(token) for token in dict.fromkeys(tokens)}
+        if len(weights) > MAX_QUERY_TOKENS:
+            rarest = sorted(weights, key=lambda token: (-weights[token], token))[:MAX_QUERY_TOKENS]
+            weights = {token: weights[token] for token in rarest}
+        known = [token for token in weights if self.bm25 is not None and token in self.bm25.vocab_dict]
+        if not known or k < 1:
+            return np.zeros(0, np.int64), np.zeros(0, np.float32)
+        scores: NDArray[np.float32] = self.bm25.get_scores(known)  # [rows]
+        found = np.flatnonzero(scores)
+        if len(found) > k:
+            # Everything that ties with the k-th stays in, so that the choice among ties is by row.
+            threshold = np.partition(scores[found], len(found) - k)[len(found) - k]
+            found = found[scores[found] >= threshold]
+        order = np.lexsort((found, -scores[found]))[:k]
+        rows = found[order].astype(np.int64)
+        return rows, (scores[rows] / np.float32(sum(weights.values()))).astype(np.float32)
+
+
+def build_lexical(texts: Iterable[str], directory: Path) -> int:
+    """Index `texts` (row i is the i-th) and write it; returns the number of rows.
+
+    Streams over the texts; memory is 4 bytes a token and 12 bytes a distinct (row, token) pair. Token ids
+    are given in order of first appearance, so the files depend on the texts alone.
+    """
+    vocabulary: dict[str, int] = {}
+    token_ids: list[array.array[int]] = []
+    total = 0
+    for text in texts:
+        row = array.array("i", (vocabulary.setdefault(token, len(vocabulary)) for token in tokenise(text)))
+        token_ids.append(row)
+        total += len(row)
+    directory.mkdir(parents=True, exist_ok=True)
+    if vocabulary:
+        import bm25s
+
+        # bm25s would pick Numba where it happens to be installed: seconds of compilation for no gain here.
+        bm25: Any = bm25s.BM25(method="lucene", k1=1.5, b=0.75, backend="numpy", csc_backend="scipy")
+        bm25.vocab_dict = vocabulary
+        bm25.scores = bm25.build_index_from_ids(range(len(vocabulary)), token_ids, show_progress=False)
+        bm25.save(directory, show_progress=False)
+    (directory / _DESCRIPTION).write_text(json.dumps({"rows": len(token_ids), "tokens": total}), "utf-8")
+    return len(token_ids)

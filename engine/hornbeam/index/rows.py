@@ -1,0 +1,265 @@
+"""The tables of a version as a retriever reads them: memory-mapped, by row number, already joined.
+
+Parquet is compressed by row group: to read one row, a reader decodes thousands. A query touches a few dozen
+rows out of millions, so what queries read is copied once into uncompressed Arrow IPC files, which open in
+constant time and cost memory only for the pages that are touched. Identifiers are turned into row numbers
+on the way, so that opening needs no join either.
+
+    rows/<table>.arrow      the columns below
+    graph/<link>.npz        from a row of one table to rows of another: `Links`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hornbeam.errors import StoreError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+#: Columns copied as they are, per table. A document's text is left out: a chunk has its own.
+_COPIED: dict[str, tuple[str, ...]] = {
+    "documents": ("document_id", "source", "title"),
+    "chunks": ("chunk_id", "start", "end", "text"),
+    "entities": ("entity_id", "name", "type", "description", "aliases"),
+    "relations": ("relation_id", "type", "weight", "confidence", "description"),
+    "attributes": ("attribute_id", "type", "value", "confidence"),
+    "communities": ("community_id", "level", "name", "summary", "size", "keywords"),
+}
+#: table → (column with an identifier, column with the row number instead, table that it points to)
+_RESOLVED: dict[str, tuple[tuple[str, str, str], ...]] = {
+    "chunks": (("document_id", "document_row", "documents"),),
+    "relations": (("head_id", "head_row", "entities"), ("tail_id", "tail_row", "entities")),
+    "attributes": (("entity_id", "entity_row", "entities"),),
+    "communities": (("parent_id", "parent_row", "communities"), ("centre_id", "centre_row", "entities")),
+}
+#: link → (table of pairs, its source column and table, its target column and table, has a character span)
+_PAIRS: dict[str, tuple[str, str, str, str, str, bool]] = {
+    "mentions": ("mentions", "entity_id", "entities", "chunk_id", "chunks", True),
+    "relation_chunks": ("relation_evidence", "relation_id", "relations", "chunk_id", "chunks", False),
+    "attribute_chunks": ("attribute_evidence", "attribute_id", "attributes", "chunk_id", "chunks", True),
+    "members": ("community_members", "community_id", "communities", "entity_id", "entities", False),
+}
+MAPPED_TABLES = tuple(_COPIED)
+LINKS = (*_PAIRS, "entity_attributes", "children")
+
+_TEXT_BATCH = 16_384  # rows of a record batch
+_LINK_BATCH = 524_288  # rows of identifiers resolved at once: the lookup table is built once per batch
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Rows of another table for every row of one, most confident first, then by row."""
+
+    indptr: NDArray[np.int64]  # [n + 1]
+    targets: NDArray[np.int32]  # [m]
+    spans: NDArray[np.int32]  # [m, 2] characters within the chunk's text; [0, 2] where links have none
+
+    def of(self, row: int) -> NDArray[np.int32]:
+        return self.targets[self.indptr[row] : self.indptr[row + 1]]
+
+    def spans_of(self, row: int) -> NDArray[np.int32]:
+        return self.spans[self.indptr[row] : self.indptr[row + 1]]
+
+    def count(self, row: int) -> int:
+        return int(self.indptr[row + 1] - self.indptr[row])
+
+    @staticmethod
+    def read(version_directory: Path, name: str) -> Links:
+        path = version_directory / "graph" / f"{name}.npz"
+        try:
+            with np.load(path) as arrays:
+                return Links(arrays["indptr"], arrays["targets"], arrays["spans"])
+        except (OSError, KeyError, ValueError) as error:
+            raise StoreError(f"{path}: {error}; rebuild the version's indexes") from error
+
+
+class MappedTable:
+    """One `rows/<table>.arrow`, memory-mapped."""
+
+    def __init__(self, version_directory: Path, name: str) -> None:
+        import pyarrow as pa
+
+        path = version_directory / "rows" / f"{name}.arrow"
+        try:
+            self._table: Any = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+        except (OSError, pa.ArrowInvalid) as error:
+            raise StoreError(f"{path}: {error}; rebuild the version's indexes") from error
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def get(self, column: str, row: int) -> Any:
+        return self._table.column(column)[row].as_py()
+
+    def text(self, column: str, row: int) -> str:
+        return str(self._table.column(column)[row].as_py())
+
+    def array(self, column: str) -> NDArray[Any]:
+        """A numeric column, copied into memory."""
+        return np.asarray(self._table.column(column).to_numpy())
+
+    def batches(self, *columns: str) -> Iterator[dict[str, list[Any]]]:
+        """All rows in order, a record batch at a time, as Python values."""
+        for batch in self._table.select(list(columns)).to_batches():
+            yield batch.to_pydict()
+
+
+def write_rows(version_directory: Path) -> dict[str, int]:
+    """Write `rows/` and the links in `graph/` from `tables/`; returns the rows of every mapped table.
+
+    Streams; resident are the identifiers of one table and the links of one kind at a time.
+
+    Raises:
+        StoreError: a table is missing or refers to an identifier that the other table does not have.
+    """
+    (version_directory / "rows").mkdir(exist_ok=True)
+    (version_directory / "graph").mkdir(exist_ok=True)
+    counts = {name: _copy_table(version_directory, name) for name in _COPIED}
+    for link, (table, source, source_table, target, target_table, has_span) in _PAIRS.items():
+        wanted = [source, target, *(["start", "end"] if has_span else [])]
+        ranked = table != "community_members"
+        batches = list(
+            _resolved_batches(
+                version_directory,
+                table,
+                [*wanted, *(["confidence"] if ranked else [])],
+                ((source, "source", source_table), (target, "target", target_table)),
+                _LINK_BATCH,
+            )
+        )
+        sources, targets = _column(batches, "source", np.int32), _column(batches, "target", np.int32)
+        spans = np.zeros((0, 2), np.int32)
+        if has_span:
+            ends = (_column(batches, "start", np.int32), _column(batches, "end", np.int32))
+            spans = np.stack(ends, axis=1)
+        confidence = _column(batches, "confidence", np.float64) if ranked else np.zeros(len(sources))
+        _write_links(version_directory, link, sources, targets, counts[source_table], confidence, spans)
+    attributes = MappedTable(version_directory, "attributes")
+    _write_links(
+        version_directory,
+        "entity_attributes",
+        attributes.array("entity_row"),
+        np.arange(len(attributes), dtype=np.int32),
+        counts["entities"],
+        attributes.array("confidence"),
+    )
+    parents = MappedTable(version_directory, "communities").array("parent_row")
+    children = np.flatnonzero(parents >= 0).astype(np.int32)
+    _write_links(version_directory, "children", parents[children], children, counts["communities"])
+    return counts
+
+
+def _copy_table(version_directory: Path, name: str) -> int:
+    import pyarrow as pa
+
+    resolved = _RESOLVED.get(name, ())
+    columns = [*_COPIED[name], *(identifier for identifier, _, _ in resolved)]
+    path = version_directory / "rows" / f"{name}.arrow"
+    schema = _mapped_schema(name)
+    rows = 0
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
+        for batch in _resolved_batches(version_directory, name, columns, resolved, _LINK_BATCH):
+            table = pa.Table.from_arrays(
+                [batch[field.name].cast(field.type) for field in schema], schema=schema
+            )
+            writer.write_table(table, max_chunksize=_TEXT_BATCH)
+            rows += table.num_rows
+    return rows
+
+
+def _mapped_schema(name: str) -> pa.Schema:
+    import pyarrow as pa
+
+    from hornbeam.records import TABLES, arrow_schema
+
+    source = arrow_schema(TABLES[name])
+    copied = [source.field(column) for column in _COPIED[name]]
+    return pa.schema([*copied, *(pa.field(row, pa.int32()) for _, row, _ in _RESOLVED.get(name, ()))])
+
+
+def _resolved_batches(
+    version_directory: Path,
+    name: str,
+    columns: list[str],
+    resolved: tuple[tuple[str, str, str], ...],
+    batch_rows: int,
+) -> Iterator[dict[str, Any]]:
+    """Batches of a Parquet table, column name → Arrow array, with the row numbers of identifiers added."""
+    import pyarrow.compute as pc
+
+    identifiers = {table: _identifiers(version_directory, table) for _, _, table in resolved}
+    for batch in _parquet(version_directory, name).iter_batches(batch_rows, columns=columns):
+        arrays: dict[str, Any] = dict(zip(batch.schema.names, batch.columns, strict=True))
+        for identifier, row, table in resolved:
+            found = pc.index_in(arrays[identifier], value_set=identifiers[table])
+            unknown = pc.filter(
+                arrays[identifier], pc.and_(pc.is_null(found), pc.is_valid(arrays[identifier]))
+            )
+            if len(unknown):
+                raise StoreError(
+                    f"{version_directory}: {name}.{identifier} {unknown[0].as_py()!r} is not in table "
+                    f"{table} ({len(unknown)} such rows); the version is damaged, build it again"
+                )
+            arrays[row] = found.fill_null(-1)
+        yield arrays
+
+
+def _parquet(version_directory: Path, name: str) -> Any:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = version_directory / "tables" / f"{name}.parquet"
+    try:
+        return pq.ParquetFile(path, memory_map=True)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise StoreError(f"table {path} cannot be read: {error}") from error
+
+
+def _identifiers(version_directory: Path, table: str) -> Any:
+    """The identifiers of a table in row order, an Arrow array."""
+    column = _COPIED[table][0]
+    return _parquet(version_directory, table).read(columns=[column]).column(column).combine_chunks()
+
+
+def _column(batches: list[dict[str, Any]], name: str, dtype: type[np.generic]) -> NDArray[Any]:
+    if not batches:
+        return np.zeros(0, dtype)
+    parts: list[NDArray[Any]] = [
+        np.asarray(batch[name].to_numpy(zero_copy_only=False), dtype) for batch in batches
+    ]
+    return np.concatenate(parts)
+
+
+def _write_links(
+    version_directory: Path,
+    name: str,
+    sources: NDArray[Any],
+    targets: NDArray[Any],
+    rows: int,
+    confidence: NDArray[np.float64] | None = None,
+    spans: NDArray[np.int32] | None = None,
+) -> None:
+    """Group pairs by source row: CSR, within a row by falling confidence, then target, then start."""
+    spans = np.zeros((0, 2), np.int32) if spans is None else spans
+    keys: list[NDArray[Any]] = [targets]
+    if len(spans):
+        keys.insert(0, spans[:, 0])
+    if confidence is not None:
+        keys.append(-confidence)
+    order = np.lexsort((*keys, sources))
+    indptr = np.zeros(rows + 1, np.int64)
+    np.cumsum(np.bincount(sources, minlength=rows), out=indptr[1:])
+    np.savez(
+        version_directory / "graph" / f"{name}.npz",
+        indptr=indptr,
+        targets=targets[order].astype(np.int32),
+        spans=spans[order] if len(spans) else spans,
+    )

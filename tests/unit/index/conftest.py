@@ -1,0 +1,15 @@
+from pathlib import Path
+
+import pytest
+from version_by_hand import HashedWords, small_rows, write_tables
+
+from hornbeam.index.build import build_indexes
+from hornbeam.settings import EmbedderSettings
+
+
+@pytest.fixture
+def version(tmp_path: Path) -> Path:
+    """The small version, indexed with `HashedWords`."""
+    directory = write_tables(tmp_path / "version", small_rows())
+    build_indexes(directory, HashedWords(), EmbedderSettings())
+    return directory

