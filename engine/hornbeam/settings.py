@@ -67,14 +67,14 @@ class ChunkSettings(Section):
 
 
 class ExtractSettings(Section):
-    max_entities: int = Field(24, ge=1, description="entities of one chunk")
-    max_relations: int = Field(16, ge=0, description="relations of one chunk")
-    max_attributes: int = Field(8, ge=0, description="attributes of one chunk")
+    entities_per_clause: int = Field(3, ge=1)
+    relations_per_head: int = Field(3, ge=0, description="of one chunk; 0: extract none")
+    attributes_per_entity: int = Field(2, ge=0, description="of one chunk; 0: extract none")
     max_name_words: int = Field(10, ge=2, description="words in a name; for unspaced scripts, 3 characters each")
     max_output_tokens: int = Field(512, ge=32, description="of one call")
     temperature: float = Field(0.0, ge=0)
     min_confidence: float = Field(0.0, ge=0, le=1, description="facts below stay out of the graph")
-    examples: int = Field(2, ge=0, description="worked examples in the prompt")
+    examples: int = Field(3, ge=0, description="worked examples in the prompt")
     retries: int = Field(1, ge=0, description="of a call that failed")
     window: int = Field(128, ge=1, description="requests submitted to the model at once")
 

@@ -119,7 +119,10 @@ def centroids(x: Any, labels: Any, *, backend: Backend | None = None) -> Array:
 def community_counts(counts: Sparse, labels: Any, *, backend: Backend | None = None) -> Sparse:
     """Ψ of each community, the mean of its members' (see the module): CSR float32 [m, C]. O(nnz)."""
     backend = backend or select_backend("cpu")
-    return _membership(labels, counts.shape[0], backend) @ counts
+    members = _membership(labels, counts.shape[0], backend)
+    size = backend.xp.maximum(_row_sums(members, backend.xp), 1.0)  # [m]
+    # Sums of whole numbers first: exact, in any order.
+    return (backend.sparse.diags(1.0 / size, dtype=backend.xp.float32) @ (members @ counts)).tocsr()
 
 
 def own_scores(
@@ -175,7 +178,7 @@ def keywords(scores: Any, labels: Any, k: int) -> list[Indices]:
 
 
 def _ranked(scores: Any, labels: Any) -> list[Indices]:
-    value = np.asarray(scores)
+    value = np.asarray(scores, dtype=np.float64)
     own = label_array(labels, len(value))
     m = count_communities(own)
     if m == 0:
@@ -188,12 +191,11 @@ def _ranked(scores: Any, labels: Any) -> list[Indices]:
 
 
 def _membership(labels: Any, n: int, backend: Backend) -> Sparse:
-    # CSR [m, n]: row c averages the members of community c.
+    # CSR [m, n]: row c adds up the members of community c.
     own: Labels = label_array(labels, n)
-    m = count_communities(own)
-    share = (1.0 / np.maximum(np.bincount(own, minlength=m), 1)).astype(np.float32)  # [m]
     place = (backend.asarray(own), backend.asarray(np.arange(n)))
-    return backend.sparse.csr_matrix((backend.asarray(share[own]), place), shape=(m, n))
+    ones = backend.xp.ones(n, dtype=backend.xp.float32)
+    return backend.sparse.csr_matrix((ones, place), shape=(count_communities(own), n))
 
 
 def _row_sums(counts: Sparse, xp: Any) -> Array:

@@ -109,7 +109,7 @@ class _State:
         if self.m < 2 or len(which) == 0:
             return
         xp, near = self.backend.xp, min(self.candidates, self.m - 1)
-        for block in row_blocks(len(which), 8 * self.m + 12 * near * self.x.shape[1], self.memory_limit):
+        for block in row_blocks(len(which), 16 * self.m, self.memory_limit):
             a = which[block]  # [s]
             at = self.backend.asarray(a)
             cosine = self.centroid[at] @ self.centroid.T  # [s, m]
@@ -143,10 +143,13 @@ class _State:
     def _centre_in(self, a: Indices, b: Indices) -> NDArray[np.float32]:
         # φ(centre of a, community b) for pairs [p].
         xp = self.backend.xp
-        entity, community = self.backend.asarray(self.centre[a]), self.backend.asarray(b)
-        semantic = xp.sum(self.x[entity] * self.centroid[community], axis=1)
-        structural = paired_similarity(self.counts[entity], self.psi[community], xp)
-        return self.backend.to_numpy(self.weight * structural + (1.0 - self.weight) * semantic)
+        phi = np.empty(len(a), dtype=np.float32)
+        for block in row_blocks(len(a), 12 * self.x.shape[1] + 24 * self.counts.shape[1], self.memory_limit):
+            entity, community = self.backend.asarray(self.centre[a[block]]), self.backend.asarray(b[block])
+            semantic = xp.sum(self.x[entity] * self.centroid[community], axis=1)  # [block]
+            structural = paired_similarity(self.counts[entity], self.psi[community], xp)
+            phi[block] = self.backend.to_numpy(self.weight * structural + (1.0 - self.weight) * semantic)
+        return phi
 
     def join_mutual_choices(self) -> bool:
         """One round: joins every two communities that chose each other; whether there were any."""

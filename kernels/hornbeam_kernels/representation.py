@@ -26,7 +26,7 @@ def entity_representation(
     *,
     form: Literal["propagated", "paper"] = "propagated",
     hops: int = 2,
-    own_weight: float = 0.5,
+    own_weight: float = 0.3,
     backend: Backend | None = None,
     memory_limit: int | None = None,
 ) -> NDArray[np.float32]:
@@ -51,7 +51,25 @@ def entity_representation(
     and the three side by side, unit length. The unit length inside is what matters: the mean of k unlike
     vectors has length about 1/√k, so without it an entity's own vector outshouts its neighbourhood.
 
-    @@FINDINGS@@
+    Found on the LFR graphs of 1,000 nodes (random entity vectors, so that only the graph tells; 20 random
+    relation types; ``split_to_size`` and ``merge_communities`` with sizes up to 100, the better of ε = 0.4
+    and 0.45), adjusted Rand index at μ = 0.1 / 0.2 / 0.3 / 0.4:
+
+    ===================================  ===========================
+    paper                                .118 / .066 / .044 / .021
+    propagated, 2 hops, w = 0.5          1.00 / .987 / .924 / .603
+    propagated, 2 hops, w = 0.3          1.00 / .998 / .970 / .709
+    propagated, 3 hops, w = 0.5          1.00 / 1.00 / .979 / .675
+    propagated, 3 hops, w = 0.7          1.00 / .980 / .872 / .548
+    propagated, 4 hops, w = 0.5          1.00 / 1.00 / .966 / .518
+    (Leiden, for comparison)             1.00 / .995 / .975 / .867
+    ===================================  ===========================
+
+    Two hops with w = 0.3 are the default: as good as three, a third cheaper, and two hops keep an entity's
+    surroundings apart from the rest of a graph of small diameter. Propagating the entities' vectors first and
+    building the slots from the result is worse (.98 / .44 at μ = .2 / .3), and so is propagating without the
+    unit length inside (.92 / .62). With a single relation type all similarities are higher: ε = 0.3 gives
+    1.00 / .998 / .980 / .535 there.
 
     Each slot is a sparse product with a row-normalised incidence matrix, [n, n] or [n, R] with at most 2T
     entries; the T × 3d matrix is never built. Time O(T d (1 + hops) + n d). Memory: the result, one more slot
@@ -116,10 +134,12 @@ def _propagate(
     slot: Array, step: Sparse, hops: int, own_weight: float, backend: Backend, memory_limit: int | None
 ) -> Array:
     xp = backend.xp
-    slot = unit_rows(slot, xp)  # [n, d]
+    blocks = row_blocks(slot.shape[0], 16 * slot.shape[1], memory_limit)
+    for rows in blocks:
+        slot[rows] = unit_rows(slot[rows], xp)
     for _ in range(hops):
-        after = xp.zeros(slot.shape, dtype=xp.float32)
-        for rows in row_blocks(slot.shape[0], 16 * slot.shape[1], memory_limit):
+        after = xp.zeros(slot.shape, dtype=xp.float32)  # [n, d]
+        for rows in blocks:
             around = unit_rows(step[rows] @ slot, xp)  # [block, d]
             after[rows] = unit_rows(own_weight * slot[rows] + (1.0 - own_weight) * around, xp)
         slot = after

@@ -103,7 +103,7 @@ class Extractor:
         """Submit the job's call; False when there is nothing to ask."""
         limits = self._settings
         if job.stage == ENTITIES:
-            grammar = entity_grammar(job.lexicon, self._schema, limits.max_entities)
+            grammar = entity_grammar(job.lexicon, self._schema, limits.entities_per_clause)
             prompt = self.prompt.entities(job.text)
         else:
             named = [NamedEntity(entity.name, entity.type) for entity in job.entities]
@@ -111,8 +111,8 @@ class Extractor:
                 named,
                 job.lexicon,
                 self._schema,
-                max_relations=limits.max_relations,
-                max_attributes=limits.max_attributes,
+                relations_per_head=limits.relations_per_head,
+                attributes_per_entity=limits.attributes_per_entity,
             )
             prompt = self.prompt.relations(job.text, named)
         if grammar is None:

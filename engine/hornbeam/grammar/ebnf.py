@@ -30,9 +30,3 @@ def alternatives(bodies: Iterable[str]) -> str:
         raise ValueError("a grammar rule needs at least one alternative")
     return " | ".join(unique)
 
-
-def bounded_list(item: str, maximum: int) -> str:
-    """Zero to `maximum` comma-separated `item`s."""
-    if maximum <= 0:
-        return '""'
-    return f'({item} ("," {item}){{0,{maximum - 1}}})?'

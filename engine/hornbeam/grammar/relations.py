@@ -2,17 +2,18 @@
 
     ["Marie Curie","born_in","Warsaw"],…],"attributes":[["Marie Curie","birth_date","1867"],…]}
 
-Heads and tails are enumerations of the entities whose type fits the domain and the range, so closure and
-typing hold by construction. A type that nothing fits is not in the grammar at all.
-The prompt ends with `{"relations":[`.
+Heads and tails are the entities whose type fits the domain and the range, so closure and typing hold by
+construction; a type that nothing fits is not in the grammar at all. Heads come in the entities' order, each
+with a few facts at most, so that the list ends whatever the model prefers.
+The prompt ends with `OPENING`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hornbeam.grammar.ebnf import alternatives, bounded_list, json_inner, literal
+from hornbeam.grammar.ebnf import alternatives, json_inner, literal
 from hornbeam.grammar.spans import SpanLexicon
 from hornbeam.grammar.values import value_spans
 from hornbeam.schema.model import GraphSchema
@@ -35,81 +36,112 @@ def relation_grammar(
     lexicon: SpanLexicon,
     schema: GraphSchema,
     *,
-    max_relations: int,
-    max_attributes: int,
+    relations_per_head: int,
+    attributes_per_entity: int,
 ) -> str | None:
     """EBNF of the completion after `OPENING`; None when no relation and no attribute is possible."""
-    sets = _TypeSets(entities)
-    relations = []
-    for relation in schema.relation_types:
-        heads = sets.rule(schema.head_types(relation.name))
-        tails = sets.rule(schema.tail_types(relation.name))
-        if heads and tails and sets.connects(schema.head_types(relation.name), schema.tail_types(relation.name)):
-            relations.append(f'{heads} {literal(f",{_quoted(relation.name)},")} {tails}')
-    every = tuple(entity_type.name for entity_type in schema.entity_types)
-    attributes, value_rules = [], []
-    offered: dict[str, bool] = {}
-    for attribute in schema.attribute_types:
-        owners = sets.rule(attribute.domain or every)
-        if not owners:
-            continue
-        if attribute.kind not in offered:
-            rules = _value_rules(attribute.kind, lexicon)
-            offered[attribute.kind] = bool(rules)
-            value_rules += rules
-        if offered[attribute.kind]:
-            name = literal(f',{_quoted(attribute.name)},"')
-            attributes.append(f'{owners} {name} value_{attribute.kind} "\\""')
-    max_relations = max_relations if relations else 0
-    max_attributes = max_attributes if attributes else 0
-    if not max_relations and not max_attributes:
+    facts = _FactRules(entities, lexicon, schema)
+    relations = _ordered_list("relation", entities, facts.relations_of, relations_per_head)
+    attributes = _ordered_list("attribute", entities, facts.attributes_of, attributes_per_entity)
+    if not relations and not attributes:
         return None
-    root = (
-        f"root ::= {bounded_list('relation', max_relations)} {literal(BETWEEN)} "
-        f"{bounded_list('attribute', max_attributes)} {literal(CLOSING)}"
-    )
-    rules = [root]
-    if max_relations:
-        rules.append(f'relation ::= "[" ({alternatives(relations)}) "]"')
-    if max_attributes:
-        rules.append(f'attribute ::= "[" ({alternatives(attributes)}) "]"')
-        rules += value_rules
-    return "\n".join([*rules, *sets.rules])
+    root = f"root ::= {'relation_list' if relations else ''} {literal(BETWEEN)} "
+    root += f"{'attribute_list' if attributes else ''} {literal(CLOSING)}"
+    return "\n".join([root, *relations, *attributes, *facts.rules])
 
 
-class _TypeSets:
-    """One rule per distinct set of types: the quoted names of the entities that have one of them."""
+def _ordered_list(
+    kind: str, entities: Sequence[NamedEntity], rest_of: Callable[[NamedEntity], str], per_entity: int
+) -> list[str]:
+    """Rules of `{kind}_list`: facts by entity, in order, at most `per_entity` of each; [] if none can be.
 
-    def __init__(self, entities: Sequence[NamedEntity]) -> None:
+    `rest_of` names the rule of what may follow an entity, or "". As in stage one, `open` begins an item at
+    this entity or moves on to the next, `after` ends the list or goes on.
+    """
+    able = [(entity, rest) for entity in entities if (rest := rest_of(entity))] if per_entity else []
+    if not able:
+        return []
+    rules = [f'{kind}_list ::= "" | "[" {kind}_open_0_{per_entity}']
+    for k, (entity, rest) in enumerate(able):
+        rules.append(f'{kind}_{k} ::= {literal(_quoted(entity.name) + ",")} {rest} "]"')
+        following = f"{kind}_open_{k + 1}_{per_entity}" if k + 1 < len(able) else ""
+        for left in range(per_entity, 0, -1):
+            skip = f" | {following}" if following else ""
+            rules.append(f"{kind}_open_{k}_{left} ::= {kind}_{k} {kind}_after_{k}_{left - 1}{skip}")
+            onward = f"{kind}_open_{k}_{left - 1}" if left > 1 else following
+            rules.append(f'{kind}_after_{k}_{left - 1} ::= ""' + (f' | ",[" {onward}' if onward else ""))
+    return rules
+
+
+class _FactRules:
+    """The rules of what may be said of an entity, one per entity type, made as they are asked for."""
+
+    def __init__(self, entities: Sequence[NamedEntity], lexicon: SpanLexicon, schema: GraphSchema) -> None:
         self._entities = entities
-        self._names: dict[tuple[str, ...], str] = {}
+        self._lexicon = lexicon
+        self._schema = schema
+        self._named: dict[tuple[str, ...], str] = {}
         self.rules: list[str] = []
 
-    def rule(self, types: tuple[str, ...]) -> str:
-        """The rule's name, or "" when no entity has one of the types."""
-        present = tuple(sorted({e.type for e in self._entities if e.type in types}))
+    def relations_of(self, head: NamedEntity) -> str:
+        """`"type","tail"` for every relation type that the head's type may have; "" for none."""
+        others = any(entity.name != head.name for entity in self._entities)
+        return self._rule("relations", head.type, self._relation_bodies) if others else ""
+
+    def attributes_of(self, owner: NamedEntity) -> str:
+        """`"type","value"` for every attribute type of which a value stands in the chunk; "" for none."""
+        return self._rule("attributes", owner.type, self._attribute_bodies)
+
+    def _relation_bodies(self, head_type: str) -> list[str]:
+        bodies = []
+        for relation in self._schema.relation_types:
+            if head_type in self._schema.head_types(relation.name):
+                tails = self._tails(self._schema.tail_types(relation.name))
+                if tails:
+                    bodies.append(f'{literal(_quoted(relation.name) + ",")} {tails}')
+        return bodies
+
+    def _attribute_bodies(self, owner_type: str) -> list[str]:
+        bodies = []
+        for attribute in self._schema.attributes_of(owner_type):
+            value = self._value(attribute.kind)
+            if value:
+                name = literal(_quoted(attribute.name) + ',"')
+                bodies.append(f'{name} {value} "\\""')
+        return bodies
+
+    def _tails(self, types: tuple[str, ...]) -> str:
+        present = tuple(sorted({entity.type for entity in self._entities if entity.type in types}))
         if not present:
             return ""
-        if present not in self._names:
-            self._names[present] = f"entity{len(self._names)}"
+        if ("tails", *present) not in self._named:
             names = alternatives(literal(_quoted(e.name)) for e in self._entities if e.type in present)
-            self.rules.append(f"{self._names[present]} ::= {names}")
-        return self._names[present]
+            self._add(("tails", *present), names)
+        return self._named["tails", *present]
 
-    def connects(self, head_types: tuple[str, ...], tail_types: tuple[str, ...]) -> bool:
-        """Is there a pair of two different entities? A relation of an entity to itself is none."""
-        heads = {e for e in self._entities if e.type in head_types}
-        tails = {e for e in self._entities if e.type in tail_types}
-        return bool(heads) and bool(tails) and len(heads | tails) > 1
+    def _value(self, kind: str) -> str:
+        key = ("value", kind)
+        if key not in self._named:
+            if kind == "text":
+                starts, rules = self._lexicon.rules("v")
+                values = list(starts.values())
+                self.rules += rules
+            else:
+                values = [literal(json_inner(value)) for value in value_spans(self._lexicon.text, kind)]
+            self._add(key, alternatives(values) if values else "")
+        return self._named[key]
 
+    def _rule(self, kind: str, entity_type: str, bodies_of: Callable[[str], list[str]]) -> str:
+        key = (kind, entity_type)
+        if key not in self._named:
+            bodies = bodies_of(entity_type)
+            self._add(key, alternatives(bodies) if bodies else "")
+        return self._named[key]
 
-def _value_rules(kind: str, lexicon: SpanLexicon) -> list[str]:
-    if kind == "text":
-        return lexicon.rules("value_text", prefix="v") if lexicon else []
-    values = value_spans(lexicon.text, kind)
-    if not values:
-        return []
-    return [f"value_{kind} ::= {alternatives(literal(json_inner(value)) for value in values)}"]
+    def _add(self, key: tuple[str, ...], body: str) -> None:
+        self._named[key] = f"{key[0]}_{len(self._named)}" if body else ""
+        if body:
+            self.rules.append(f"{self._named[key]} ::= {body}")
 
 
 def _quoted(name: str) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import regex
 
-from hornbeam.grammar.ebnf import alternatives, json_inner, literal
+from hornbeam.grammar.ebnf import json_inner, literal
 
 #: Scripts without spaces between words: here a word is a character (with its combining marks).
 _UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}ー]"
@@ -96,19 +96,30 @@ class SpanLexicon:
     def __bool__(self) -> bool:
         return any(word.kind != "mark" for word in self.words)
 
-    def rules(self, start_rule: str = "span", prefix: str = "w") -> list[str]:
-        """EBNF rules whose `start_rule` matches the written form (JSON-escaped) of exactly the spans.
+    def clauses(self) -> list[range]:
+        """The clauses that hold a span, as ranges of word indices, in reading order."""
+        found, start = [], 0
+        while start < len(self.words):
+            end = self._clause_end[start]
+            if any(self.words[index].kind != "mark" for index in range(start, end)):
+                found.append(range(start, end))
+            start = end
+        return found
+
+    def rules(self, prefix: str) -> tuple[dict[int, str], list[str]]:
+        """EBNF rules for the written form (JSON-escaped) of exactly the spans.
+
+        Returns:
+            for each word that a span may start with, the name of the rule of the spans that start there,
+            and the text of all the rules. Their names begin with `prefix`.
 
         One state per word, shared by all spans through it. To bound the length, a clause is laid out in
         windows of two blocks, and a span ends within the window of the block that it starts in: a word
         then has at most two states, where counting words would need one per count. Linear in the text.
-
-        Raises:
-            ValueError: the text has no span at all.
         """
         rules: list[str] = []
         done: set[tuple[int, int]] = set()
-        starts: list[str] = []
+        starts: dict[int, str] = {}
         pending: list[tuple[int, int]] = []
 
         def state(index: int, stop: int) -> str:
@@ -121,7 +132,7 @@ class SpanLexicon:
 
         for index, word in enumerate(self.words):
             if word.kind != "mark":
-                starts.append(state(index, self._stop(index)))
+                starts[index] = state(index, self._stop(index))
         while pending:
             index, stop = pending.pop()
             end = stop or self._clause_end[index]
@@ -132,7 +143,7 @@ class SpanLexicon:
                 body += f" ({step})?" if self._ends(index) else f" {step}"
             name = f"{prefix}{index}" + (f"_{stop}" if stop else "")
             rules.append(f"{name} ::= {body}")
-        return [f"{start_rule} ::= {alternatives(starts)}", *rules]
+        return starts, rules
 
     def written(self, first: int, last: int) -> str:
         """The written form of words first..last (inclusive)."""

@@ -13,7 +13,7 @@ from hornbeam.index.adjacency import Adjacency
 from hornbeam.index.embedder import TextEmbedder
 from hornbeam.index.lexical import LEXICAL_KINDS, LexicalIndex
 from hornbeam.index.rows import LINKS, MAPPED_TABLES, Links, MappedTable
-from hornbeam.index.texts import relation_words, triple_text
+from hornbeam.index.texts import entity_text, relation_words, triple_text
 from hornbeam.index.vectors import VECTOR_KINDS, VectorIndex
 
 if TYPE_CHECKING:
@@ -116,10 +116,15 @@ class KnowledgeBase:
         return triple_text(self.entity_name(head), relation_type, self.entity_name(tail))
 
     def entity_text(self, entity: int) -> str:
-        """ "Marie Curie (person). <description>"."""
-        kind, description = (self.entities.text(column, entity) for column in ("type", "description"))
-        label = f"{self.entity_name(entity)} ({relation_words(kind)})" if kind else self.entity_name(entity)
-        return f"{label}. {description}" if description else label
+        """As it was embedded: "Marie Curie (person). <description>. birth year: 1867"."""
+        name, kind, description = (
+            self.entities.text(column, entity) for column in ("name", "type", "description")
+        )
+        attributes = (
+            (self.attributes.text("type", attribute), self.attributes.text("value", attribute))
+            for attribute in self.entity_attributes.of(entity).tolist()
+        )
+        return entity_text(name, kind, description, attributes)
 
     def path_text(self, nodes: tuple[int, ...], edges: tuple[int, ...]) -> str:
         """ "Marie Curie -[born in]-> Warsaw <-[capital]- Poland"; an arrow points from head to tail."""
@@ -152,6 +157,7 @@ class KnowledgeBase:
         members = self.members_of(community)
         ends = np.where(self.heads[edges] == centre, self.tails[edges], self.heads[edges])
         inside = edges[np.isin(ends, members)]
+        # Weights are read one by one: of a hub's relations the first few dozen must do.
         weights = np.array([self.relations.get("weight", edge) for edge in inside[: 16 * limit].tolist()])
         order = np.lexsort((inside[: len(weights)], -weights))
         return [int(inside[place]) for place in order[:limit]]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hornbeam.index.adjacency import Adjacency
 from hornbeam.retrieve.knowledge_base import KnowledgeBase
 from hornbeam.retrieve.query import Candidate, EncodedQuery
 from hornbeam.retrieve.routes import entity_route
@@ -18,8 +20,8 @@ if TYPE_CHECKING:
 #: Entities that paths start from.
 SEEDS = 8
 #: Relations whose similarity to the question is computed, at most. A relation costs 4 · d bytes of reading:
-#: 100,000 of dimension 384 are 150 MB, some 30 ms. In a smaller graph that is all of them.
-MAX_EDGES = 100_000
+#: 50,000 of dimension 384 are 75 MB, some 20 ms. In a smaller graph that is all of them.
+MAX_EDGES = 50_000
 
 
 def path_route(
@@ -41,12 +43,13 @@ def path_route(
     if not best:
         return []
     start = np.array([candidate.rows[0] for candidate in best], dtype=np.int64)
+    graph = _reachable(kb, query.vector, start, settings.depth)
     paths = best_first_paths(
-        kb.adjacency.indptr,
-        kb.adjacency.indices,
-        kb.adjacency.edge_ids,
-        _edge_similarity(kb, query.vector, start, settings.depth),
-        start,
+        graph.adjacency.indptr,
+        graph.adjacency.indices,
+        graph.adjacency.edge_ids,
+        graph.similarity,
+        np.searchsorted(graph.entities, start),
         np.array([candidate.score for candidate in best]),
         depth=settings.depth,
         beam=settings.beam,
@@ -55,28 +58,49 @@ def path_route(
     )
     found: dict[tuple[int, ...], Candidate] = {}
     for path in paths:
+        edges = tuple(int(graph.relations[edge]) for edge in path.edges)
         # The same relations walked from the other end, or one relation from both, are one finding.
-        key = min(path.edges, path.edges[::-1])
+        key = min(edges, edges[::-1])
         if key not in found:
             score = min(1.0, path.score)
-            if len(path.edges) == 1:
-                found[key] = Candidate("triple", path.edges, score, "path")
+            if len(edges) == 1:
+                found[key] = Candidate("triple", edges, score, "path")
             else:
-                found[key] = Candidate("path", path.edges, score, "path", nodes=path.nodes)
+                nodes = tuple(int(graph.entities[node]) for node in path.nodes)
+                found[key] = Candidate("path", edges, score, "path", nodes=nodes)
     return list(found.values())
 
 
-def _edge_similarity(
+@dataclass(frozen=True, slots=True)
+class _Reachable:
+    """The part of the graph that paths may use, numbered by itself."""
+
+    adjacency: Adjacency
+    similarity: NDArray[np.float32]  # [its relations] cosine with the question
+    entities: NDArray[np.int64]  # its entity → row, ascending
+    relations: NDArray[np.int64]  # its relation → row
+
+
+def _reachable(
     kb: KnowledgeBase, query: NDArray[np.float32], seeds: NDArray[np.int64], depth: int
-) -> NDArray[np.float32]:
-    """Cosine of every relation within reach with the question, float32 [relations]; 0 for the others."""
+) -> _Reachable:
+    """All of a small graph; of a larger one the `MAX_EDGES` relations nearest to the seeds.
+
+    Cut out, not masked: to choose among the relations of a hub with 400,000 of them costs 20 ms each time
+    that the search comes by.
+    """
+    from hornbeam_kernels.adjacency import adjacency
+
     triples = kb.vectors["triples"]
     if len(triples) <= MAX_EDGES:
-        return triples.similarities(query)
-    within = edges_within_reach(kb, seeds, depth, MAX_EDGES)
-    similarity = np.zeros(len(triples), dtype=np.float32)
-    similarity[within] = triples.similarities(query, within)
-    return similarity
+        entities, relations = np.arange(len(kb.entities)), np.arange(len(kb.relations))
+        return _Reachable(kb.adjacency, triples.similarities(query), entities, relations)
+    relations = edges_within_reach(kb, seeds, depth, MAX_EDGES)
+    heads, tails = kb.heads[relations].astype(np.int64), kb.tails[relations].astype(np.int64)
+    entities = np.unique(np.concatenate((heads, tails, seeds)))
+    ends = (np.searchsorted(entities, heads), np.searchsorted(entities, tails))
+    cut_out = Adjacency(*adjacency(*ends, len(entities)))
+    return _Reachable(cut_out, triples.similarities(query, relations), entities, relations)
 
 
 def edges_within_reach(
@@ -85,7 +109,7 @@ def edges_within_reach(
     """Relation rows at most `depth` hops from the seeds, the nearest first, at most `limit`.
 
     When the limit is reached within a hop, the entities with the fewest relations come first: a hub would
-    use it up alone.
+    use it up alone. No more than twice the limit is looked at in a hop, however large the hub.
     """
     graph = kb.adjacency
     seen_entities = np.zeros(len(kb.entities), dtype=bool)
@@ -96,8 +120,10 @@ def edges_within_reach(
     for _ in range(depth):
         degrees = graph.indptr[frontier + 1] - graph.indptr[frontier]
         frontier, degrees = (array[np.lexsort((frontier, degrees))] for array in (frontier, degrees))
+        before = np.cumsum(degrees) - degrees
+        degrees = np.minimum(degrees, np.maximum(0, 2 * (limit - total) - before))
         # Places of all relations of the frontier in the CSR arrays, entity by entity.
-        offsets = np.repeat(graph.indptr[frontier] - np.concatenate(([0], np.cumsum(degrees)[:-1])), degrees)
+        offsets = np.repeat(graph.indptr[frontier] - before, degrees)
         places = np.arange(int(degrees.sum())) + offsets
         edges, first = np.unique(graph.edge_ids[places], return_index=True)
         order = np.argsort(first)

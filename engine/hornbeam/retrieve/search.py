@@ -30,8 +30,6 @@ ROUTES: dict[str, Callable[[KnowledgeBase, EncodedQuery, RetrieveSettings], list
     "chunk_dense": chunk_dense_route,
     "chunk_bm25": chunk_bm25_route,
 }
-#: Best chunks of one graph route that its votes count for.
-VOTED_CHUNKS = 10
 GRAPH_ROUTES = frozenset({"entity", "triple", "community", "path"})
 
 _TABLE_OF: dict[Kind, tuple[str, str]] = {
@@ -121,7 +119,7 @@ def search(
             ranked[name] = route(kb, query, settings)
         clock.lap(name)
     for name in [name for name in ranked if name in GRAPH_ROUTES]:
-        votes = chunk_votes(kb, name, ranked[name])[:VOTED_CHUNKS]
+        votes = chunk_votes(kb, name, ranked[name])
         if votes:
             ranked[votes[0].route] = votes
     clock.lap("votes")

@@ -58,10 +58,11 @@ def test_votes_add_up_and_are_shared_among_the_chunks_of_a_thing(kb: KnowledgeBa
     found = [
         Candidate("entity", (1,), 0.9, "entity"),  # Warsaw, in chunks 0, 1 and 2
         Candidate("entity", (2,), 0.5, "entity"),  # Poland, in chunk 2
-        Candidate("community", (0,), 0.9, "entity"),  # votes by its facts, not itself
+        Candidate("community", (0,), 0.1, "entity"),  # votes by its facts, not itself
     ]
     votes = {vote.rows[0]: vote for vote in chunk_votes(kb, "entity", found)}
-    assert votes[2].score == pytest.approx(1 - (1 - 0.3) * (1 - 0.5))
+    contrast = (0.5 - 0.1) / (0.9 - 0.1)
+    assert votes[2].score == pytest.approx(1 - (1 - 0.9 / 3) * (1 - 0.5 * contrast))
     assert votes[0].score == votes[1].score == pytest.approx(0.3)
     assert list(votes) == [2, 0, 1]
     assert votes[2].route == "entity→chunks"
@@ -70,6 +71,14 @@ def test_votes_add_up_and_are_shared_among_the_chunks_of_a_thing(kb: KnowledgeBa
 def test_a_path_votes_for_the_chunks_of_each_of_its_relations(kb: KnowledgeBase) -> None:
     votes = chunk_votes(kb, "path", [Candidate("path", (0, 1), 0.2, "path", nodes=(0, 1, 2))])
     assert {vote.rows[0]: vote.score for vote in votes} == pytest.approx({0: 0.2, 2: 0.2})
+
+
+def test_only_the_best_few_vote_and_the_least_of_the_route_does_not(kb: KnowledgeBase) -> None:
+    many = [Candidate("triple", (1,), 0.3, "triple")] * 5 + [Candidate("triple", (0,), 0.3, "triple")]
+    assert [vote.rows for vote in chunk_votes(kb, "triple", many)] == [(2,)]
+    two = [Candidate("triple", (1,), 0.8, "triple"), Candidate("triple", (0,), 0.3, "triple")]
+    assert [vote.rows for vote in chunk_votes(kb, "triple", two)] == [(2,)]
+    assert chunk_votes(kb, "triple", []) == []
 
 
 def item(kind: str, rows: tuple[int, ...]) -> Fused:

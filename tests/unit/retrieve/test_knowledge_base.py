@@ -49,3 +49,7 @@ def test_a_version_without_indexes_is_one_clear_line(kb: KnowledgeBase) -> None:
     (kb.directory / "rows" / "entities.arrow").unlink()
     with pytest.raises(StoreError, match=r"entities\.arrow.*rebuild the version's indexes"):
         KnowledgeBase.open(kb.directory, HashedWords())
+
+
+def test_an_entity_reads_as_it_was_embedded(kb: KnowledgeBase) -> None:
+    assert kb.entity_text(0) == "Marie Curie (person). workplace: Paris"

@@ -9,7 +9,7 @@ from hornbeam.records import Entity
 from hornbeam.retrieve.knowledge_base import KnowledgeBase
 from hornbeam.retrieve.names import name_matches
 from hornbeam.retrieve.path_route import edges_within_reach, path_route
-from hornbeam.retrieve.query import VECTOR_CHARACTERS, encode_query
+from hornbeam.retrieve.query import VECTOR_CHARACTERS, Candidate, encode_query
 from hornbeam.retrieve.routes import (
     chunk_bm25_route,
     chunk_dense_route,
@@ -105,6 +105,20 @@ def test_reach_is_bounded_and_takes_hubs_last(kb: KnowledgeBase) -> None:
     assert edges_within_reach(kb, seeds, 5, 10).tolist() == [0, 1, 2]
     assert edges_within_reach(kb, seeds, 5, 1).tolist() == [1]
     assert edges_within_reach(kb, np.array([3]), 1, 10).tolist() == [2]
+
+
+def test_paths_are_the_same_when_only_what_is_within_reach_is_searched(
+    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = encode_query(kb.embedder, TWO_HOPS)
+    whole = path_route(kb, query, SETTINGS)
+    monkeypatch.setattr("hornbeam.retrieve.path_route.MAX_EDGES", 0)
+    assert path_route(kb, query, SETTINGS) == []
+    monkeypatch.setattr("hornbeam.retrieve.path_route.MAX_EDGES", 2)
+    assert len(kb.relations) > 2
+    near = path_route(kb, query, SETTINGS, [Candidate("entity", (2,), 1.0, "entity")])
+    assert [(one.rows, one.nodes) for one in near] == [((1,), ()), ((1, 0), (2, 1, 0))]
+    assert {one.rows for one in near} <= {one.rows for one in whole} | {one.rows[::-1] for one in whole}
 
 
 def test_chunk_routes_find_the_passage(kb: KnowledgeBase) -> None:

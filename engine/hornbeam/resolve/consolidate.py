@@ -1,0 +1,335 @@
+"""From the extractions of single chunks to the tables of one graph.
+
+Identity of an entity is (canonical name, type). Every mention and every piece of evidence is kept; counts
+and confidences are aggregated:
+
+    relation, attribute    1 − Π (1 − c) over the chunks that state it (independent evidence, noisy or)
+    entity                 mean over its mentions of the confidence that the name has this type
+
+The joins and group-bys run in DuckDB over staged Parquet files, in bounded memory, and spill to disk. Every
+table is sorted by its id and written by one thread, so equal extractions give equal bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import regex
+
+from hornbeam.extract.result import ChunkExtraction, FoundEntity
+from hornbeam.records import TABLES, ChunkState, arrow_schema, content_id
+from hornbeam.resolve.names import canonical_name
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+_ROWS_PER_BATCH = 20_000
+_DESCRIPTION_CHARACTERS = 240
+_SENTENCE_END = regex.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n{2,}")
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkInput:
+    """A chunk and what extraction found in it; a chunk without a result has `extraction` None."""
+
+    chunk_id: str
+    document_id: str
+    start: int
+    end: int
+    text: str
+    tokens: int
+    state: ChunkState
+    reason: str
+    extraction: ChunkExtraction | None
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentInput:
+    document_id: str
+    sources: tuple[str, ...]
+    title: str
+    text: str
+    language: str
+    chunks: tuple[ChunkInput, ...]
+
+
+def write_graph_tables(
+    documents: Iterable[DocumentInput],
+    tables: Path,
+    scratch: Path,
+    *,
+    min_confidence: float,
+    memory_limit_mib: int,
+) -> dict[str, int]:
+    """Write documents, chunks, entities, mentions, relations, attributes and their evidence.
+
+    Args:
+        documents: sorted by id; read once, lazily.
+        tables: folder of the Parquet files.
+        scratch: folder for staged files and DuckDB's spill.
+        min_confidence: relations and attributes below are left out of the graph.
+        memory_limit_mib: DuckDB's bound.
+
+    Returns:
+        rows by table.
+    """
+    import duckdb
+
+    counts = _stage(documents, tables, scratch)
+    with duckdb.connect() as connection:
+        connection.execute(f"SET memory_limit = '{memory_limit_mib}MiB'")
+        connection.execute("SET temp_directory = ?", [str(scratch / "spill")])
+        connection.execute("SET preserve_insertion_order = false")
+        for name in _STAGED:
+            connection.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{_sql_path(scratch, name)}')")
+        for view, sql in _VIEWS.items():
+            connection.execute(f"CREATE TEMP TABLE {view} AS {sql}", _arguments(sql, min_confidence))
+        for table, sql in _QUERIES.items():
+            counts[table] = write_query(connection, sql, table, tables)
+    return counts
+
+
+def write_query(connection: duckdb.DuckDBPyConnection, sql: str, table: str, tables: Path) -> int:
+    """Write a query's rows as a version's table, columns and types as `records` says; returns their number."""
+    schema = arrow_schema(TABLES[table])
+    with _Writer(tables / f"{table}.parquet", schema) as writer:
+        reader = connection.execute(sql).to_arrow_reader(_ROWS_PER_BATCH)
+        for batch in reader:
+            writer.write_batch(batch)
+        return writer.rows
+
+
+def _arguments(sql: str, min_confidence: float) -> list[float]:
+    return [min_confidence] * sql.count("?")
+
+
+def _sql_path(folder: Path, name: str) -> str:
+    return str(folder / f"{name}.parquet").replace("'", "''")
+
+
+# Staging: one pass over the documents.
+
+_STAGED = {
+    "found_chunks": (
+        ("chunk_id", "str"), ("document_id", "str"), ("start", "int"), ("end", "int"), ("text", "str"),
+        ("tokens", "int"), ("state", "str"), ("reason", "str"),
+    ),
+    "found_entities": (
+        ("entity_id", "str"), ("canonical", "str"), ("type", "str"), ("name", "str"), ("chunk_id", "str"),
+        ("start", "int"), ("end", "int"), ("surface", "str"), ("confidence", "float"), ("sentence", "str"),
+    ),
+    "found_relations": (
+        ("relation_id", "str"), ("head_id", "str"), ("type", "str"), ("tail_id", "str"),
+        ("chunk_id", "str"), ("confidence", "float"), ("sentence", "str"),
+    ),
+    "found_attributes": (
+        ("attribute_id", "str"), ("entity_id", "str"), ("type", "str"), ("value", "str"),
+        ("chunk_id", "str"), ("start", "int"), ("end", "int"), ("confidence", "float"),
+    ),
+}  # fmt: skip
+
+
+def _stage(documents: Iterable[DocumentInput], tables: Path, scratch: Path) -> dict[str, int]:
+    """Documents, which come sorted, go straight to their table; chunks and facts to staged files."""
+    import pyarrow as pa
+
+    kinds = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
+    with _Writers() as writers:
+        for name, columns in _STAGED.items():
+            writers.open(name, scratch, pa.schema([(column, kinds[kind]) for column, kind in columns]))
+        writers.open("documents", tables, arrow_schema(TABLES["documents"]))
+        for document in documents:
+            writers.add("documents", {
+                "document_id": document.document_id, "source": document.sources[0], "title": document.title,
+                "text": document.text, "language": document.language, "sources": list(document.sources),
+            })  # fmt: skip
+            for chunk in document.chunks:
+                writers.add("found_chunks", {
+                    "chunk_id": chunk.chunk_id, "document_id": chunk.document_id, "start": chunk.start,
+                    "end": chunk.end, "text": chunk.text, "tokens": chunk.tokens, "state": chunk.state.value,
+                    "reason": chunk.reason,
+                })  # fmt: skip
+                for name, row in _fact_rows(chunk):
+                    writers.add(name, row)
+        return {"documents": writers.rows("documents")}
+
+
+def _fact_rows(chunk: ChunkInput) -> Iterator[tuple[str, dict[str, Any]]]:
+    if chunk.extraction is None:
+        return
+    identities = [_entity_id(entity) for entity in chunk.extraction.entities]
+    for entity, entity_id in zip(chunk.extraction.entities, identities, strict=True):
+        for start, end in entity.spans:
+            yield "found_entities", {
+                "entity_id": entity_id, "canonical": canonical_name(entity.name), "type": entity.type,
+                "name": entity.name, "chunk_id": chunk.chunk_id, "start": start, "end": end,
+                "surface": chunk.text[start:end], "confidence": entity.confidence,
+                "sentence": sentence_around(chunk.text, start, end),
+            }  # fmt: skip
+    for relation in chunk.extraction.relations:
+        head, tail = identities[relation.head], identities[relation.tail]
+        if head == tail:
+            continue  # two written forms of one entity
+        first = chunk.extraction.entities[relation.head].spans[0]
+        yield "found_relations", {
+            "relation_id": content_id("r", head, relation.type, tail), "head_id": head, "type": relation.type,
+            "tail_id": tail, "chunk_id": chunk.chunk_id, "confidence": relation.confidence,
+            "sentence": sentence_around(chunk.text, *first),
+        }  # fmt: skip
+    for attribute in chunk.extraction.attributes:
+        owner = identities[attribute.entity]
+        yield "found_attributes", {
+            "attribute_id": content_id("a", owner, attribute.type, attribute.value.casefold()),
+            "entity_id": owner, "type": attribute.type, "value": attribute.value,
+            "chunk_id": chunk.chunk_id, "start": attribute.start, "end": attribute.end,
+            "confidence": attribute.confidence,
+        }  # fmt: skip
+
+
+def _entity_id(entity: FoundEntity) -> str:
+    return content_id("e", canonical_name(entity.name), entity.type)
+
+
+def sentence_around(text: str, start: int, end: int) -> str:
+    """The sentence of `text` that holds the span, white space as single blanks, cut to a bound."""
+    left, right = 0, len(text)
+    for match in _SENTENCE_END.finditer(text):
+        if match.end() <= start:
+            left = match.end()
+        elif match.start() >= end:
+            right = match.start()
+            break
+    sentence = " ".join(text[left:right].split())
+    return sentence if len(sentence) <= _DESCRIPTION_CHARACTERS else sentence[:_DESCRIPTION_CHARACTERS].rstrip() + "…"
+
+
+# The tables, in SQL.
+
+_VIEWS = {
+    # One row per distinct fact and chunk, then per fact. Facts below the threshold end here.
+    "relation_facts": """
+        SELECT relation_id, any_value(head_id) AS head_id, any_value(type) AS type,
+               any_value(tail_id) AS tail_id, count(*)::DOUBLE AS weight,
+               1 - product(1 - confidence ORDER BY chunk_id) AS confidence,
+               arg_max(sentence, (confidence, chunk_id)) AS description
+        FROM (SELECT relation_id, chunk_id, any_value(head_id) AS head_id, any_value(type) AS type,
+                     any_value(tail_id) AS tail_id, max(confidence) AS confidence, min(sentence) AS sentence
+              FROM found_relations GROUP BY relation_id, chunk_id)
+        GROUP BY relation_id HAVING 1 - product(1 - confidence ORDER BY chunk_id) >= ?""",
+    "attribute_facts": """
+        SELECT attribute_id, any_value(entity_id) AS entity_id, any_value(type) AS type,
+               min(value) AS value, 1 - product(1 - confidence ORDER BY chunk_id) AS confidence
+        FROM (SELECT attribute_id, chunk_id, any_value(entity_id) AS entity_id, any_value(type) AS type,
+                     min(value) AS value, max(confidence) AS confidence
+              FROM found_attributes GROUP BY attribute_id, chunk_id)
+        GROUP BY attribute_id HAVING 1 - product(1 - confidence ORDER BY chunk_id) >= ?""",
+    "mention_rows": """
+        SELECT entity_id, chunk_id, start, "end", any_value(surface) AS surface, max(confidence) AS confidence,
+               any_value(type) AS type, min(name) AS name, min(sentence) AS sentence
+        FROM found_entities GROUP BY entity_id, chunk_id, start, "end\"""",
+    "written_forms": """
+        SELECT entity_id, name, count(*) AS times FROM mention_rows GROUP BY entity_id, name""",
+    "degrees": """
+        SELECT entity_id, count(*) AS degree
+        FROM (SELECT head_id AS entity_id FROM relation_facts UNION ALL SELECT tail_id FROM relation_facts)
+        GROUP BY entity_id""",
+}
+
+_QUERIES = {
+    "chunks": """
+        SELECT chunk_id, document_id, start, "end", text, tokens, state, reason
+        FROM found_chunks ORDER BY chunk_id""",
+    "entities": """
+        WITH forms AS (
+            SELECT entity_id, list(name ORDER BY times DESC, name) AS names FROM written_forms GROUP BY entity_id)
+        SELECT m.entity_id, any_value(f.names)[1] AS name, any_value(m.type) AS type,
+               arg_max(m.sentence, (m.confidence, m.chunk_id, m.start)) AS description,
+               list_sort(any_value(f.names)[2:]) AS aliases, count(*) AS mentions,
+               coalesce(any_value(d.degree), 0) AS degree,
+               least(1.0, sum(m.confidence ORDER BY m.chunk_id, m.start, m."end") / count(*)) AS confidence
+        FROM mention_rows m JOIN forms f USING (entity_id) LEFT JOIN degrees d USING (entity_id)
+        GROUP BY m.entity_id ORDER BY m.entity_id""",
+    "mentions": """
+        SELECT entity_id, chunk_id, start, "end", surface, confidence
+        FROM mention_rows ORDER BY entity_id, chunk_id, start, "end\"""",
+    "relations": """
+        SELECT relation_id, head_id, type, tail_id, weight, confidence, description
+        FROM relation_facts ORDER BY relation_id""",
+    "relation_evidence": """
+        SELECT relation_id, chunk_id, max(confidence) AS confidence, NULL::BOOLEAN AS verified
+        FROM found_relations WHERE relation_id IN (SELECT relation_id FROM relation_facts)
+        GROUP BY relation_id, chunk_id ORDER BY relation_id, chunk_id""",
+    "attributes": """
+        SELECT attribute_id, entity_id, type, value, confidence FROM attribute_facts ORDER BY attribute_id""",
+    "attribute_evidence": """
+        SELECT attribute_id, chunk_id, start, "end", max(confidence) AS confidence
+        FROM found_attributes WHERE attribute_id IN (SELECT attribute_id FROM attribute_facts)
+        GROUP BY attribute_id, chunk_id, start, "end" ORDER BY attribute_id, chunk_id, start, "end\"""",
+}
+
+
+class _Writer:
+    """A Parquet file written in batches of rows or record batches."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        import pyarrow.parquet as pq
+
+        self._schema = schema
+        self._parquet = pq.ParquetWriter(path, schema, compression="zstd")
+        self.rows = 0
+
+    def __enter__(self) -> _Writer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._parquet.close()
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        import pyarrow as pa
+
+        table = pa.Table.from_batches([batch]).select(self._schema.names).cast(self._schema)
+        self._parquet.write_table(table)
+        self.rows += batch.num_rows
+
+    def write_rows(self, rows: list[dict[str, Any]]) -> None:
+        import pyarrow as pa
+
+        self._parquet.write_table(pa.Table.from_pylist(rows, schema=self._schema))
+        self.rows += len(rows)
+
+
+@dataclass(slots=True)
+class _Writers:
+    """Several tables written side by side, buffered."""
+
+    _open: dict[str, _Writer] = field(default_factory=dict)
+    _buffers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+    def __enter__(self) -> _Writers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for name, writer in self._open.items():
+            self._flush(name)
+            writer.__exit__()
+
+    def open(self, name: str, folder: Path, schema: pa.Schema) -> None:
+        self._open[name] = _Writer(folder / f"{name}.parquet", schema)
+        self._buffers[name] = []
+
+    def add(self, name: str, row: dict[str, Any]) -> None:
+        self._buffers[name].append(row)
+        if len(self._buffers[name]) >= _ROWS_PER_BATCH:
+            self._flush(name)
+
+    def rows(self, name: str) -> int:
+        return self._open[name].rows + len(self._buffers[name])
+
+    def _flush(self, name: str) -> None:
+        if self._buffers[name]:
+            self._open[name].write_rows(self._buffers[name])
+            self._buffers[name] = []

@@ -1,0 +1,151 @@
+"""Quality gates: figures recomputed from a version's files that decide whether readers get to see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hornbeam.schema.model import GraphSchema
+from hornbeam.settings import GateSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    name: str
+    value: float
+    threshold: float
+    passed: bool
+    offenders: tuple[str, ...] = ()  # a few examples
+
+    def to_json(self) -> dict[str, Any]:
+        report: dict[str, Any] = {"value": self.value, "threshold": self.threshold, "passed": self.passed}
+        return report | ({"offenders": list(self.offenders)} if self.offenders else {})
+
+
+def evaluate_gates(
+    directory: Path, schema: GraphSchema, settings: GateSettings, vector_rows: dict[str, int]
+) -> list[Gate]:
+    """All gates of a version directory, in SQL over its Parquet files.
+
+    Args:
+        vector_rows: rows of each vector file, by the table that it belongs to.
+    """
+    import duckdb
+
+    with duckdb.connect() as connection:
+        for path in (directory / "tables").glob("*.parquet"):
+            quoted = str(path).replace("'", "''")
+            connection.execute(f"CREATE VIEW {path.stem} AS SELECT * FROM read_parquet('{quoted}')")
+        _load_schema(connection, schema)
+        gates = [_none_allowed(connection, name, sql) for name, sql in _OFFENCES.items()]
+        gates += [_share(connection, name, *sql) for name, sql in _SHARES.items()]
+        gates += [
+            _at_most(connection, "degraded_chunks", "degraded", settings.max_degraded_chunks),
+            _at_most(connection, "failed_chunks", "failed", settings.max_failed_chunks),
+            _compression(connection),
+            _store_consistency(connection, vector_rows),
+        ]
+    return gates
+
+
+def _load_schema(connection: Any, schema: GraphSchema) -> None:
+    types = [entity_type.name for entity_type in schema.entity_types]
+    connection.execute("CREATE TABLE entity_types AS SELECT unnest(?::VARCHAR[]) AS name", [types])
+    allowed = [
+        (relation.name, head, tail)
+        for relation in schema.relation_types
+        for head in schema.head_types(relation.name)
+        for tail in schema.tail_types(relation.name)
+    ]
+    owned = [(attribute.name, owner) for owner in types for attribute in schema.attributes_of(owner)]
+    connection.execute("CREATE TABLE allowed_relations (type VARCHAR, head VARCHAR, tail VARCHAR)")
+    connection.execute("CREATE TABLE allowed_attributes (type VARCHAR, owner VARCHAR)")
+    if allowed:
+        connection.executemany("INSERT INTO allowed_relations VALUES (?, ?, ?)", allowed)
+    if owned:
+        connection.executemany("INSERT INTO allowed_attributes VALUES (?, ?)", owned)
+
+
+#: Each query lists what may not exist.
+_OFFENCES = {
+    "schema_violations": """
+        SELECT entity_id FROM entities WHERE type NOT IN (SELECT name FROM entity_types)
+        UNION ALL
+        SELECT r.relation_id FROM relations r JOIN entities h ON h.entity_id = r.head_id
+        JOIN entities t ON t.entity_id = r.tail_id
+        ANTI JOIN allowed_relations a ON a.type = r.type AND a.head = h.type AND a.tail = t.type
+        UNION ALL
+        SELECT x.attribute_id FROM attributes x JOIN entities e USING (entity_id)
+        ANTI JOIN allowed_attributes a ON a.type = x.type AND a.owner = e.type""",
+    "dangling_edges": """
+        SELECT relation_id FROM relations WHERE head_id NOT IN (SELECT entity_id FROM entities)
+            OR tail_id NOT IN (SELECT entity_id FROM entities)
+        UNION ALL
+        SELECT attribute_id FROM attributes WHERE entity_id NOT IN (SELECT entity_id FROM entities)
+        UNION ALL
+        SELECT relation_id FROM relation_evidence WHERE relation_id NOT IN (SELECT relation_id FROM relations)
+        UNION ALL
+        SELECT entity_id FROM mentions WHERE entity_id NOT IN (SELECT entity_id FROM entities)""",
+}
+
+#: (how many hold, how many there are, some that do not)
+_SHARES = {
+    "grounding": (
+        'SELECT count(*) FROM mentions m JOIN chunks c USING (chunk_id) '
+        'WHERE c.text[m.start + 1 : m."end"] = m.surface',
+        "SELECT count(*) FROM mentions",
+        'SELECT m.surface FROM mentions m LEFT JOIN chunks c USING (chunk_id) '
+        'WHERE c.text[m.start + 1 : m."end"] IS DISTINCT FROM m.surface',
+    ),
+    "coverage": (
+        "SELECT count(*) FROM entities e JOIN (SELECT entity_id FROM community_members "
+        "GROUP BY entity_id HAVING count(*) = 1) USING (entity_id)",
+        "SELECT count(*) FROM entities",
+        "SELECT entity_id FROM entities ANTI JOIN community_members USING (entity_id)",
+    ),
+}
+
+
+def _one(connection: Any, sql: str) -> int:
+    return int(connection.execute(sql).fetchone()[0])
+
+
+def _examples(connection: Any, sql: str) -> tuple[str, ...]:
+    return tuple(str(row[0]) for row in connection.execute(f"SELECT * FROM ({sql}) LIMIT 5").fetchall())
+
+
+def _none_allowed(connection: Any, name: str, sql: str) -> Gate:
+    count = _one(connection, f"SELECT count(*) FROM ({sql})")
+    return Gate(name, float(count), 0.0, count == 0, _examples(connection, sql) if count else ())
+
+
+def _share(connection: Any, name: str, holding: str, all_of_them: str, offenders: str) -> Gate:
+    total = _one(connection, all_of_them)
+    value = _one(connection, holding) / total if total else 1.0
+    return Gate(name, value, 1.0, value == 1.0, _examples(connection, offenders) if value < 1 else ())
+
+
+def _at_most(connection: Any, name: str, state: str, threshold: float) -> Gate:
+    total = _one(connection, "SELECT count(*) FROM chunks")
+    value = _one(connection, f"SELECT count(*) FROM chunks WHERE state = '{state}'") / total if total else 0.0
+    offenders = _examples(connection, f"SELECT chunk_id FROM chunks WHERE state = '{state}' ORDER BY chunk_id")
+    return Gate(name, value, threshold, value <= threshold, offenders)
+
+
+def _compression(connection: Any) -> Gate:
+    """Mentions per entity: reported, never refused."""
+    entities = _one(connection, "SELECT count(*) FROM entities")
+    value = _one(connection, "SELECT count(*) FROM mentions") / entities if entities else 1.0
+    return Gate("duplicate_compression", value, 1.0, passed=True)
+
+
+def _store_consistency(connection: Any, vector_rows: dict[str, int]) -> Gate:
+    """Share of the stores whose row counts agree with their tables."""
+    wrong = tuple(
+        f"vectors of {table}: {rows}"
+        for table, rows in vector_rows.items()
+        if rows != _one(connection, f"SELECT count(*) FROM {table}")
+    )
+    value = 1.0 - len(wrong) / len(vector_rows) if vector_rows else 1.0
+    return Gate("store_consistency", value, 1.0, not wrong, wrong)

@@ -1,0 +1,131 @@
+"""Immutable versions of a graph: written aside, published by one rename, promoted by another.
+
+    INDEX/versions/.building-<pid>/   being written; never read
+    INDEX/versions/<id>/              complete; never changed
+    INDEX/CURRENT                     id of the version that readers open
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hornbeam.errors import StoreError
+from hornbeam.store.ledger import FORMAT_VERSION, sync_directory, sync_file
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    version_id: str
+    directory: Path
+    manifest: dict[str, Any]
+
+
+def begin_version(index: Path) -> Path:
+    """An empty folder to write a version into; what a killed build of this or another process left is removed."""
+    versions = index / "versions"
+    versions.mkdir(parents=True, exist_ok=True)
+    for left in versions.glob(".building-*"):
+        shutil.rmtree(left)
+    building = versions / f".building-{os.getpid()}"
+    (building / "tables").mkdir(parents=True)
+    return building
+
+
+def version_identity(building: Path, *, inputs: str) -> str:
+    """The id: a hash of the tables and of everything else that readers can observe through `inputs`."""
+    digest = hashlib.sha256(inputs.encode())
+    for path in sorted((building / "tables").iterdir()):
+        digest.update(f"{path.name}:{file_checksum(path)}".encode())
+    return f"v{digest.hexdigest()[:16]}"
+
+
+def publish_version(index: Path, building: Path, version_id: str, manifest: dict[str, Any]) -> Version:
+    """Write the manifest, force everything to disk and give the folder its name. A version of the same id has
+    the same content, so it is kept and the new copy dropped."""
+    files = {
+        str(path.relative_to(building)): {"bytes": path.stat().st_size, "sha256": file_checksum(path)}
+        for path in sorted(building.rglob("*"))
+        if path.is_file()
+    }
+    manifest = {"format": FORMAT_VERSION, "version": version_id, **manifest, "files": files}
+    (building / "manifest.json").write_text(json.dumps(manifest, ensure_ascii=False, indent=2) + "\n", "utf-8")
+    for path in building.rglob("*"):
+        sync_file(path)
+    sync_file(building)
+    target = index / "versions" / version_id
+    if target.exists():
+        shutil.rmtree(building)
+    else:
+        building.rename(target)
+    sync_directory(index / "versions")
+    return read_version(index, version_id)
+
+
+def promote(index: Path, version_id: str) -> None:
+    """Make a version the one that readers open; atomic."""
+    temporary = index / f".CURRENT-{os.getpid()}"
+    temporary.write_text(version_id + "\n", "utf-8")
+    sync_file(temporary)
+    temporary.replace(index / "CURRENT")
+    sync_directory(index)
+
+
+def current_version_id(index: Path) -> str | None:
+    try:
+        return (index / "CURRENT").read_text("utf-8").strip()
+    except FileNotFoundError:
+        return None
+
+
+def read_version(index: Path, version_id: str) -> Version:
+    """
+    Raises:
+        StoreError: there is no such version, or its manifest cannot be read.
+    """
+    directory = index / "versions" / version_id
+    try:
+        manifest = json.loads((directory / "manifest.json").read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise StoreError(f"version {version_id} of {index} cannot be read: {error}") from error
+    if manifest.get("format") != FORMAT_VERSION:
+        raise StoreError(
+            f"version {version_id} of {index} has format {manifest.get('format')}, "
+            f"this Hornbeam reads format {FORMAT_VERSION}; build it anew"
+        )
+    return Version(version_id, directory, manifest)
+
+
+def open_current(index: Path) -> Version:
+    """The promoted version.
+
+    Raises:
+        StoreError: the index has none.
+    """
+    version_id = current_version_id(index)
+    if version_id is None:
+        detail = "no build was promoted yet" if (index / "ledger.sqlite").is_file() else "it is no index"
+        raise StoreError(f"{index} has no current version ({detail}); run 'hornbeam index PATH --index {index}'")
+    return read_version(index, version_id)
+
+
+def find_version_with_inputs(index: Path, inputs: str) -> Version | None:
+    """A published version that was built from exactly these inputs."""
+    for path in sorted((index / "versions").glob("v*/manifest.json")):
+        try:
+            version = read_version(index, path.parent.name)
+        except StoreError:
+            continue  # of another format, or damaged: built anew
+        if version.manifest.get("inputs") == inputs:
+            return version
+    return None
+
+
+def file_checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,323 @@
+"""The kernels against plain loops, on small random graphs with every awkward shape in them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import networkx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hornbeam_kernels.adjacency import adjacency
+from hornbeam_kernels.clustering import kmeans, split_to_size
+from hornbeam_kernels.dual_perception import (
+    centres,
+    centroids,
+    community_counts,
+    keywords,
+    own_scores,
+    relation_type_counts,
+    structural_similarity,
+)
+from hornbeam_kernels.indexing import members_by_community, renumber
+from hornbeam_kernels.merging import merge_communities
+from hornbeam_kernels.partition import connected_components, leiden, modularity
+from hornbeam_kernels.paths import best_first_paths
+from hornbeam_kernels.representation import entity_representation
+from hornbeam_kernels.search import build_index, search
+from hornbeam_kernels.tree import community_levels
+
+pytestmark = pytest.mark.filterwarnings("error")
+D = 5
+
+
+@st.composite
+def graphs(draw: st.DrawFn, max_nodes: int = 9) -> dict[str, Any]:
+    """A multigraph with loops and lonely nodes, and random vectors for it."""
+    n = draw(st.integers(0, max_nodes))
+    r = draw(st.integers(0, 3))
+    node, kind = st.integers(0, max(0, n - 1)), st.integers(0, max(0, r - 1))
+    triples = draw(st.lists(st.tuples(node, kind, node), max_size=18)) if n and r else []
+    columns = np.asarray(triples, dtype=np.int64).reshape(-1, 3)
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    return {
+        "n": n,
+        "r": r,
+        "heads": columns[:, 0],
+        "relations": columns[:, 1],
+        "tails": columns[:, 2],
+        "entities": rng.normal(size=(n, D)),
+        "types": rng.normal(size=(r, D)),
+        "rng": rng,
+    }
+
+
+def unit(v: np.ndarray) -> np.ndarray:
+    length = math.sqrt(sum(float(a) ** 2 for a in v))
+    return v / length if length > 0 else v
+
+
+def slots_by_loops(g: dict[str, Any]) -> np.ndarray:
+    out = np.zeros((g["n"], 3, D))
+    for i in range(g["n"]):
+        touching = [
+            (h, r, t) for h, r, t in zip(g["heads"], g["relations"], g["tails"], strict=True) if i in (h, t)
+        ]
+        for h, r, t in touching:
+            out[i] += np.stack((g["entities"][h], g["types"][r], g["entities"][t])) / len(touching)
+        if not touching:
+            out[i, 0] = out[i, 2] = g["entities"][i]
+    return out
+
+
+def represent(g: dict[str, Any], **options: Any) -> np.ndarray:
+    return entity_representation(g["entities"], g["types"], g["heads"], g["relations"], g["tails"], **options)
+
+
+@settings(max_examples=60, deadline=None)
+@given(graphs())
+def test_paper_form_is_the_mean_over_touching_triples(g: dict[str, Any]) -> None:
+    x = represent(g, form="paper")
+    assert x.shape == (g["n"], 3 * D)
+    assert x.dtype == np.float32
+    for i, slots in enumerate(slots_by_loops(g)):
+        np.testing.assert_allclose(x[i], unit(slots.reshape(-1)), atol=1e-5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(graphs(), st.integers(0, 3), st.floats(0.1, 0.9))
+def test_propagated_form_averages_unit_slots_over_neighbours(g: dict[str, Any], hops: int, w: float) -> None:
+    slots = np.array([[unit(s) for s in row] for row in slots_by_loops(g)]).reshape(g["n"], 3, D)
+    for _ in range(hops):
+        after = slots.copy()
+        for i, s in itertools.product(range(g["n"]), range(3)):
+            around = np.zeros(D)
+            for h, t in zip(g["heads"], g["tails"], strict=True):
+                around = around + (slots[t, s] if h == i else 0) + (slots[h, s] if t == i else 0)
+            after[i, s] = unit(w * slots[i, s] + (1 - w) * unit(around))
+        slots = after
+    x = represent(g, hops=hops, own_weight=w)
+    for i in range(g["n"]):
+        np.testing.assert_allclose(x[i], unit(slots[i].reshape(-1)), atol=2e-4)
+
+
+@settings(max_examples=30, deadline=None)
+@given(graphs())
+def test_representation_follows_a_renaming_of_the_entities(g: dict[str, Any]) -> None:
+    order = g["rng"].permutation(g["n"])
+    place = np.argsort(order)
+    other = {**g, "entities": g["entities"][order]}
+    other["heads"], other["tails"] = place[g["heads"]], place[g["tails"]]
+    np.testing.assert_allclose(represent(other), represent(g)[order], atol=1e-4)
+
+
+def type_counts(g: dict[str, Any]) -> np.ndarray:
+    out = np.zeros((g["n"], 2 * g["r"]))
+    for h, r, t in zip(g["heads"], g["relations"], g["tails"], strict=True):
+        out[h, r] += 1
+        out[t, g["r"] + r] += 1
+    return out
+
+
+def jaccard_by_loops(a: np.ndarray, b: np.ndarray) -> float:
+    low = sum(min(p, q) for p, q in zip(a, b, strict=True))
+    high = sum(max(p, q) for p, q in zip(a, b, strict=True))
+    return low / high if high > 0 else 0.0
+
+
+def psi(g: dict[str, Any]) -> Any:
+    return relation_type_counts(g["heads"], g["relations"], g["tails"], g["n"], g["r"])
+
+
+@settings(max_examples=60, deadline=None)
+@given(graphs(), st.sampled_from([1, 200, None]))
+def test_structural_similarity_is_the_multiset_jaccard(g: dict[str, Any], limit: int | None) -> None:
+    dense = type_counts(g)
+    np.testing.assert_array_equal(psi(g).toarray(), dense)
+    labels = renumber(g["rng"].integers(0, 3, g["n"]))
+    means = [dense[members].mean(axis=0) for members in members_by_community(labels)]
+    for other, rows in ((psi(g), dense), (community_counts(psi(g), labels), means)):
+        block = structural_similarity(psi(g), other, memory_limit=limit)
+        assert block.shape == (g["n"], len(rows))
+        for i, j in itertools.product(range(g["n"]), range(len(rows))):
+            assert block[i, j] == pytest.approx(jaccard_by_loops(dense[i], rows[j]), abs=1e-5)
+
+
+def communities_by_loops(
+    x: np.ndarray, counts: np.ndarray, labels: np.ndarray, w: float
+) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray], list[int]]:
+    groups = [[i for i in range(len(labels)) if labels[i] == c] for c in range(max(labels, default=-1) + 1)]
+    middle = [unit(x[group].astype(float).mean(axis=0)) for group in groups]
+    mean = [counts[group].mean(axis=0) for group in groups]
+    scores = np.array([phi(x[i], counts[i], middle[c], mean[c], w) for i, c in enumerate(labels)])
+    best = [max(group, key=lambda i: (round(float(scores[i]), 6), -i)) for group in groups]
+    return scores, middle, mean, best
+
+
+def phi(x: np.ndarray, counts: np.ndarray, middle: np.ndarray, mean: np.ndarray, w: float) -> float:
+    return w * jaccard_by_loops(counts, mean) + (1 - w) * float(x @ middle)
+
+
+@settings(max_examples=60, deadline=None)
+@given(graphs(), st.floats(0, 1), st.sampled_from([1, None]))
+def test_scores_centres_and_keywords_follow_the_formula(
+    g: dict[str, Any], w: float, limit: int | None
+) -> None:
+    x, labels = represent(g), renumber(g["rng"].integers(0, 3, g["n"]))
+    scores = own_scores(x, psi(g), labels, w, memory_limit=limit)
+    expected, middle, _, _ = communities_by_loops(x, type_counts(g), labels, w)
+    np.testing.assert_allclose(scores, expected, atol=1e-5)
+    np.testing.assert_allclose(centroids(x, labels), np.array(middle).reshape(-1, 3 * D), atol=1e-5)
+    ranked = [
+        sorted(members, key=lambda i: (-round(float(scores[i]), 6), i))
+        for members in members_by_community(labels)
+    ]
+    assert centres(scores, labels).tolist() == [row[0] for row in ranked]
+    assert [row.tolist() for row in keywords(scores, labels, 2)] == [row[:2] for row in ranked]
+
+
+def merge_by_loops(
+    x: np.ndarray, counts: np.ndarray, labels: np.ndarray, threshold: float, max_size: int, w: float
+) -> np.ndarray:
+    while True:
+        _, middle, mean, best = communities_by_loops(x, counts, labels, w)
+        m, sizes = len(middle), np.bincount(labels)
+        partner = [-1] * m
+        for a in range(m):
+            found = []
+            for b in range(m):
+                value = 0.5 * phi(x[best[a]], counts[best[a]], middle[b], mean[b], w)
+                value += 0.5 * phi(x[best[b]], counts[best[b]], middle[a], mean[a], w)
+                if b != a and sizes[a] + sizes[b] <= max_size and 1 - round(value, 6) < threshold:
+                    found.append((-round(value, 6), b))
+            partner[a] = min(found)[1] if found else -1
+        mutual = [(a, partner[a]) for a in range(m) if a < partner[a] and partner[partner[a]] == a]
+        if not mutual:
+            return renumber(labels)
+        joined = {b: a for a, b in mutual}
+        labels = renumber(np.array([joined.get(int(c), int(c)) for c in labels]))
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_merging_equals_plain_rounds_when_the_search_is_exhaustive(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, r, t = 40, 4, 60
+    x = rng.normal(size=(n, 6)) + 2 * rng.normal(size=(6, 6))[rng.integers(0, 6, n)]
+    x = (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32)
+    columns = rng.integers(0, n, t), rng.integers(0, r, t), rng.integers(0, n, t)
+    counts = relation_type_counts(*columns, n, r)
+    start = renumber(rng.integers(0, 25, n))
+    merged = merge_communities(x, counts, start, threshold=0.5, max_size=12, candidates=99)
+    np.testing.assert_array_equal(merged, merge_by_loops(x, counts.toarray(), start, 0.5, 12, 0.3))
+    few = merge_communities(x, counts, start, threshold=0.5, max_size=12, candidates=2, memory_limit=1)
+    assert np.bincount(few).max() <= 12
+    assert few.max() < start.max()
+
+
+@settings(max_examples=30, deadline=None)
+@given(graphs(), st.integers(1, 4))
+def test_every_entity_keeps_a_community_at_every_step(g: dict[str, Any], max_size: int) -> None:
+    x = represent(g)
+    split = split_to_size(x, max_size=max_size, restarts=1)
+    merged = merge_communities(x, psi(g), split, threshold=0.6, max_size=max_size)
+    walk = leiden(g["heads"], g["tails"], None, g["n"], max_size=max_size)
+    for labels in (split, merged, walk, *community_levels(x, merged)):
+        assert labels.shape == (g["n"],)
+        assert labels.dtype == np.int32
+        np.testing.assert_array_equal(labels, renumber(labels))
+    for labels in (split, merged, walk):
+        assert np.bincount(labels, minlength=1).max() <= max_size
+    for part in members_by_community(split):
+        assert len(set(merged[part])) == 1  # communities are joined, never torn
+
+
+@settings(max_examples=40, deadline=None)
+@given(graphs())
+def test_partition_measures_equal_networkx(g: dict[str, Any]) -> None:
+    weights = g["rng"].integers(1, 4, len(g["heads"])).astype(float)
+    graph = networkx.MultiGraph()
+    graph.add_nodes_from(range(g["n"]))
+    graph.add_weighted_edges_from(
+        zip(g["heads"].tolist(), g["tails"].tolist(), weights.tolist(), strict=True)
+    )
+    components = connected_components(g["heads"], g["tails"], g["n"])
+    expected = {frozenset(c) for c in networkx.connected_components(graph)}
+    assert {frozenset(c.tolist()) for c in members_by_community(components)} == expected
+    labels = renumber(g["rng"].integers(0, 3, g["n"]))
+    q = modularity(g["heads"], g["tails"], weights, labels)
+    if len(weights):
+        groups = [set(c.tolist()) for c in members_by_community(labels)]
+        assert q == pytest.approx(networkx.community.modularity(graph, groups, weight="weight"))
+    else:
+        assert q == 0.0
+
+
+def paths_by_loops(
+    g: dict[str, Any], similarity: np.ndarray, seeds: dict[int, float], depth: int
+) -> list[Any]:
+    edges = list(zip(g["heads"].tolist(), g["tails"].tolist(), strict=True))
+    found, alive = [], [((s,), (), score) for s, score in seeds.items()]
+    for _ in range(depth):
+        longer = []
+        for nodes, walked, score in alive:
+            for e, (h, t) in enumerate(edges):
+                for here, there in {(h, t), (t, h)}:
+                    if here == nodes[-1] and there not in nodes:
+                        value = score * min(1.0, max(0.0, similarity[e])) * 0.5
+                        if value > 0:
+                            longer.append(((*nodes, there), (*walked, e), value))
+        alive = longer
+        found += longer
+    return sorted(found, key=lambda p: (-p[2], p[0], p[1]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(graphs(max_nodes=6), st.integers(1, 3))
+def test_wide_beam_finds_every_path_in_order(g: dict[str, Any], depth: int) -> None:
+    similarity = np.round(g["rng"].uniform(-0.2, 1.2, len(g["heads"])), 1)  # ties and values to clip
+    seeds = {i: 1.0 - 0.25 * i for i in range(min(2, g["n"]))}
+    csr = adjacency(g["heads"], g["tails"], g["n"])
+    found = best_first_paths(
+        *csr, similarity, list(seeds), list(seeds.values()), depth=depth, beam=10**4, top_k=50
+    )
+    expected = paths_by_loops(g, similarity, seeds, depth)
+    assert [(p.nodes, p.edges) for p in found] == [p[:2] for p in expected][:50]
+    assert [p.score for p in found] == pytest.approx([p[2] for p in expected][:50])
+    for beam in (1, 3):  # a narrow beam never invents, and keeps the best first hop
+        narrow = best_first_paths(
+            *csr, similarity, list(seeds), list(seeds.values()), depth=depth, beam=beam, top_k=50
+        )
+        assert {(p.nodes, p.edges) for p in narrow} <= {p[:2] for p in expected}
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 30), st.integers(0, 4), st.integers(0, 12), st.integers(0, 10**6))
+def test_exact_search_equals_sorting_all_products(n: int, q: int, k: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    stored, asked = rng.normal(size=(n, D)).astype(np.float32), rng.normal(size=(q, D)).astype(np.float32)
+    scores, ids = search(build_index(stored), asked, k)
+    assert scores.shape == ids.shape == (q, k)
+    for row in range(q):
+        products = sorted(((float(asked[row] @ stored[i]), i) for i in range(n)), reverse=True)[:k]
+        np.testing.assert_allclose(scores[row, : len(products)], [p for p, _ in products], atol=1e-4)
+        assert ids[row, : len(products)].tolist() == [i for _, i in products]
+        assert (ids[row, len(products) :] == -1).all()
+        assert np.isneginf(scores[row, len(products) :]).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 25), st.integers(1, 6), st.integers(1, 8), st.integers(0, 10**6))
+def test_kmeans_gives_each_distinct_row_its_own_cluster_when_there_are_few(
+    n: int, distinct: int, k: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    which = rng.integers(0, distinct, n)
+    labels = kmeans(rng.normal(size=(distinct, D))[which], k, restarts=1)
+    if len(set(which.tolist())) <= k:
+        np.testing.assert_array_equal(labels, renumber(which))
+    else:
+        assert labels.max() < k

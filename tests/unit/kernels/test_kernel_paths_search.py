@@ -1,0 +1,102 @@
+"""Path search past hubs, and nearest neighbours at the edges of their domain."""
+
+from __future__ import annotations
+
+import itertools
+import time
+
+import numpy as np
+import pytest
+
+from hornbeam_kernels.adjacency import adjacency
+from hornbeam_kernels.paths import Path, best_first_paths
+from hornbeam_kernels.search import build_index, search
+
+
+def test_adjacency_sees_every_triple_from_both_ends_and_a_loop_once() -> None:
+    indptr, indices, edges = adjacency([0, 1, 1, 0], [1, 2, 1, 1], 4)
+    neighbours = [
+        list(zip(indices[a:b].tolist(), edges[a:b].tolist(), strict=True))
+        for a, b in itertools.pairwise(indptr)
+    ]
+    assert neighbours == [[(1, 0), (1, 3)], [(0, 0), (2, 1), (1, 2), (0, 3)], [(1, 1)], []]
+    assert [part.tolist() for part in adjacency([], [], 0)] == [[0], [], []]
+    with pytest.raises(ValueError, match="tails"):
+        adjacency([0], [4], 4)
+
+
+def test_score_is_seed_times_similarities_times_gamma_per_hop() -> None:
+    csr = adjacency([0, 2], [1, 1], 3)
+    paths = best_first_paths(*csr, [0.8, 0.5], [0], [0.9], depth=2)
+    assert paths[0] == Path((0, 1), (0,), pytest.approx(0.9 * 0.8 * 0.5))
+    assert paths[1] == Path((0, 1, 2), (0, 1), pytest.approx(0.9 * 0.8 * 0.5 * 0.5 * 0.5))
+
+
+def test_no_seed_no_edge_and_no_path_give_an_empty_list() -> None:
+    assert best_first_paths(*adjacency([], [], 0), [], [], []) == []
+    assert best_first_paths(*adjacency([], [], 3), [], [1], [1.0]) == []
+    assert best_first_paths(*adjacency([0], [0], 1), [1.0], [0], [1.0]) == []
+    assert best_first_paths(*adjacency([0], [1], 2), [0.0], [0], [1.0]) == []
+
+
+def test_a_seed_named_twice_counts_once_with_its_best_score() -> None:
+    paths = best_first_paths(*adjacency([0], [1], 2), [1.0], [0, 0], [0.2, 0.6], depth=1)
+    assert [path.score for path in paths] == [pytest.approx(0.3)]
+
+
+def test_a_hub_with_a_hundred_thousand_neighbours_costs_no_more_than_the_beam() -> None:
+    leaves = 100_000
+    similarity = np.random.default_rng(0).random(leaves).astype(np.float32)
+    csr = adjacency(np.zeros(leaves, dtype=int), np.arange(1, leaves + 1), leaves + 1)
+    start = time.perf_counter()
+    paths = best_first_paths(*csr, similarity, list(range(20)), [1.0] * 20, beam=32, top_k=10)
+    assert time.perf_counter() - start < 2
+    assert paths[0].nodes == (0, int(similarity.argmax()) + 1)
+
+
+def test_equal_similarities_at_a_hub_go_to_the_lowest_neighbours() -> None:
+    csr = adjacency(np.zeros(500, dtype=int), np.arange(500, 0, -1), 501)
+    paths = best_first_paths(*csr, np.ones(500), [0], [1.0], depth=1, beam=4)
+    assert [path.nodes[1] for path in paths] == [1, 2, 3, 4]
+
+
+def test_parallel_triples_back_to_the_seed_do_not_hide_the_way_on() -> None:
+    # The 300 best edges of node 1 lead back to the seed; the only way on is the worst.
+    csr = adjacency([0] * 300 + [1], [1] * 300 + [2], 3)
+    paths = best_first_paths(*csr, [0.9] * 300 + [0.1], [0], [1.0], depth=2, beam=4, top_k=100)
+    assert any(path.nodes == (0, 1, 2) for path in paths)
+
+
+@pytest.mark.parametrize("bad", [{"depth": 0}, {"beam": 0}, {"gamma": 0.0}, {"gamma": 1.5}])
+def test_path_search_refuses_senseless_bounds(bad: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="must be"):
+        best_first_paths(*adjacency([0], [1], 2), [1.0], [0], [1.0], **bad)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="seeds"):
+        best_first_paths(*adjacency([0], [1], 2), [1.0], [2], [1.0])
+
+
+def test_search_pads_where_there_is_nothing_to_find() -> None:
+    scores, ids = search(build_index(np.zeros((0, 3))), np.ones((2, 3)), 4)
+    assert (ids == -1).all()
+    assert np.isneginf(scores).all()
+    assert search(build_index(np.eye(3)), np.zeros((0, 3)), 2)[1].shape == (0, 2)
+    with pytest.raises(ValueError, match=r"\[q, 3\]"):
+        search(build_index(np.eye(3)), np.ones((1, 2)), 1)
+    with pytest.raises(ValueError, match=r"\[n, d\]"):
+        build_index(np.ones(3))
+
+
+def test_an_inverted_file_index_reaches_its_recall_and_is_repeatable(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(20, 24))[rng.integers(0, 20, 5000)] + 0.5 * rng.normal(size=(5000, 24))
+    x = (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32)
+    approximate, again = (build_index(x, exact_below=1000) for _ in range(2))
+    queries = x[rng.integers(0, 5000, 200)]
+    truth = search(build_index(x), queries, 10)[1]
+    found = search(approximate, queries, 10)[1]
+    recall = np.mean([len(set(a) & set(b)) / 10 for a, b in zip(truth.tolist(), found.tolist(), strict=True)])
+    assert recall >= 0.9
+    np.testing.assert_array_equal(found, search(again, queries, 10)[1])
+    assert capfd.readouterr().err == ""
