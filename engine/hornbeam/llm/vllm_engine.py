@@ -91,7 +91,7 @@ class VllmModel:
                         if output.finished:
                             self._finish(output)
                         continue
-                    part = output.outputs[0]
+                    part: Any = output.outputs[0]
                     usage += Usage(0, 0, len(part.token_ids))
                     scores += _scores(part)
                     text += part.text
@@ -202,6 +202,9 @@ def _start_engine(directory: Path, settings: ModelSettings, device: Literal["cpu
         "DO_NOT_TRACK": "1",
         "VLLM_LOGGING_LEVEL": "ERROR",
         "TQDM_DISABLE": "1",
+        # Threads that spin while they wait starve each other when the cores are shared. Read by OpenMP
+        # when torch is loaded.
+        "OMP_WAIT_POLICY": "PASSIVE",
     }
     if device == "cpu":
         environment |= {

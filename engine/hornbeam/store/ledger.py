@@ -27,6 +27,8 @@ from hornbeam.errors import StoreError
 
 FORMAT_VERSION = 1
 _JOURNAL_LIMIT = 4096
+#: Rows of a segment that are read together. Results are looked up one by one, in any order.
+_ROWS_PER_GROUP = 64
 #: Keys looked up by one SQL statement (SQLite's own limit on parameters is far higher).
 _KEYS_AT_ONCE = 500
 
@@ -135,6 +137,10 @@ class Ledger:
         row = self._db.execute("SELECT document_id FROM sources WHERE source = ?", (source,)).fetchone()
         return None if row is None else str(row[0])
 
+    def has_source(self, document_id: str) -> bool:
+        row = self._db.execute("SELECT 1 FROM sources WHERE document_id = ? LIMIT 1", (document_id,)).fetchone()
+        return row is not None
+
     def chunking_of(self, document_id: str) -> str | None:
         """Fingerprint of the settings that the document was chunked with; None: unknown document."""
         row = self._db.execute("SELECT chunking FROM documents WHERE document_id = ?", (document_id,)).fetchone()
@@ -182,12 +188,12 @@ class Ledger:
     def counts(self) -> dict[str, int]:
         """Documents that some source holds, their chunks, and rejected inputs."""
         active = "SELECT DISTINCT document_id FROM sources"
-        one = lambda sql: int(self._db.execute(sql).fetchone()[0])  # noqa: E731
-        return {
-            "documents": one(f"SELECT count(*) FROM ({active})"),
-            "chunks": one(f"SELECT count(*) FROM chunks WHERE document_id IN ({active})"),
-            "rejected": one("SELECT count(*) FROM rejections"),
+        queries = {
+            "documents": f"SELECT count(*) FROM ({active})",
+            "chunks": f"SELECT count(*) FROM chunks WHERE document_id IN ({active})",
+            "rejected": "SELECT count(*) FROM rejections",
         }
+        return {name: int(self._db.execute(sql).fetchone()[0]) for name, sql in queries.items()}
 
     def rejections(self) -> list[tuple[str, str]]:
         return [(str(p), str(r)) for p, r in self._db.execute("SELECT path, reason FROM rejections ORDER BY path")]
@@ -236,7 +242,7 @@ class Ledger:
             )
             found.update((key, bytes(payload)) for key, payload in rows)
         for segment, entries in sorted(places.items()):
-            payloads = self._read_segment(segment)
+            payloads = self._read_segment(segment, [place for place, _ in entries])
             for place, key in entries:
                 found.setdefault(key, payloads[place])
         return found
@@ -276,22 +282,27 @@ class Ledger:
             metadata={"hornbeam_format": str(FORMAT_VERSION), "kind": kind},
         )
         temporary = folder / f".{name}.{os.getpid()}"
-        pq.write_table(table, temporary, compression="zstd")
+        pq.write_table(table, temporary, compression="zstd", row_group_size=_ROWS_PER_GROUP)
         sync_file(temporary)
         temporary.rename(folder / name)
         sync_directory(folder)
         return name
 
-    def _read_segment(self, name: str) -> list[bytes]:
+    def _read_segment(self, name: str, places: list[int]) -> dict[int, bytes]:
+        """Payloads at the given rows, and their neighbours."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         path = self._index / "segments" / name
+        found: dict[int, bytes] = {}
         try:
-            payloads: list[bytes] = pq.read_table(path, columns=["payload"])["payload"].to_pylist()
+            with pq.ParquetFile(path) as file:
+                for group in sorted({place // _ROWS_PER_GROUP for place in places}):
+                    payloads = file.read_row_group(group, columns=["payload"])["payload"].to_pylist()
+                    found.update(enumerate(payloads, start=group * _ROWS_PER_GROUP))
         except (OSError, pa.ArrowException) as error:
             raise StoreError(f"segment {path} is missing or damaged: {error}") from error
-        return payloads
+        return found
 
     # Runs and what they cost
 
