@@ -110,7 +110,7 @@ class RetrieveSettings(Section):
 
 class AnswerSettings(Section):
     mode: Literal["open", "reject"] = "open"
-    evidence_tokens: int = Field(1200, ge=64)
+    evidence_tokens: int = Field(700, ge=64)
     max_tokens: int = Field(160, ge=8)
     max_sentences: int = Field(3, ge=1)
     answerable_threshold: float = Field(0.5, ge=0, le=1, description="P(answerable) below is a rejection")

@@ -1,0 +1,319 @@
+"""The command line. Only light modules are imported here; each command imports what it uses.
+
+Exit codes: 0 done, 1 done with degraded or rejected items, 2 usage, 3 a gate refused, 4 failed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hornbeam import __version__
+from hornbeam.errors import HornbeamError
+from hornbeam.settings import Settings, load_settings
+
+app = typer.Typer(
+    name="hornbeam",
+    help="Index documents into a schema-bounded knowledge graph, offline, and ask it questions.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+schema_app = typer.Typer(help="Look at schemas.", no_args_is_help=True)
+app.add_typer(schema_app, name="schema")
+
+IndexOption = Annotated[Path, typer.Option("--index", metavar="DIR", help="The index directory.")]
+ConfigOption = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE", help="Settings file (TOML).", show_default=False)
+]
+ModelOption = Annotated[
+    str | None,
+    typer.Option("--model", metavar="DIR|URL", help="Model directory or server; default: the embedded model.", show_default=False),
+]
+DeviceOption = Annotated[
+    str | None, typer.Option("--device", metavar="auto|cpu|cuda", help="Where models run.", show_default=False)
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Any setting, e.g. chunk.max_tokens=200; repeatable.", show_default=False),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show a traceback with an error.")] = False,
+) -> None:
+    if debug:
+        os.environ["HORNBEAM_DEBUG"] = "1"
+    if version:
+        print(__version__)
+        raise typer.Exit
+
+
+@app.command()
+def doctor(
+    as_json: JsonOption = False, config: ConfigOption = None, model: ModelOption = None, device: DeviceOption = None,
+    changes: SetOption = None,
+) -> None:  # fmt: skip
+    """Show what is installed, which backend serves each part and why, and what is missing."""
+    settings = _settings(config, changes, {"model.path": model, "device": device})
+    from hornbeam.doctor import examine, render
+
+    diagnosis = examine(settings)
+    if as_json:
+        _print_json(diagnosis.to_json())
+    else:
+        from rich.console import Console
+
+        render(diagnosis, Console())
+    raise typer.Exit(4 if diagnosis.problems else 0)
+
+
+@app.command()
+def index(
+    paths: Annotated[list[str], typer.Argument(metavar="PATH…", help="Folders, files or globs.", show_default=False)],
+    index_directory: IndexOption,
+    schema: Annotated[
+        str | None, typer.Option("--schema", metavar="FILE", help="A schema file or the name of a seed schema.", show_default=False)
+    ] = None,
+    model: ModelOption = None,
+    device: DeviceOption = None,
+    config: ConfigOption = None,
+    changes: SetOption = None,
+    gpu_hour_price: Annotated[
+        float | None, typer.Option("--gpu-hour-price", help="For the cost per document.", show_default=False)
+    ] = None,
+    as_json: JsonOption = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on standard error.")] = False,
+) -> None:
+    """Read documents, extract the graph, organise it, and publish it as a version.
+
+    Run again, it goes on where it was stopped; without changes it makes no model call.
+    """
+    settings = _settings(
+        config,
+        changes,
+        {"schema_file": schema, "model.path": model, "device": device, "cost.gpu_hour_price": gpu_hour_price},
+    )
+    _quiet_libraries()
+    from hornbeam.build import Build
+    from hornbeam.llm.opening import open_model
+    from hornbeam.opening import open_embedder
+    from hornbeam.progress import Progress
+    from hornbeam.report import render_report
+    from hornbeam.schema import load_schema
+
+    loaded = load_schema(settings.schema_file)
+    language_model = open_model(settings)
+    try:
+        with Progress(quiet=quiet) as progress:
+            build = Build(index_directory, settings, loaded, language_model, open_embedder(settings), progress)
+            report = build.run(paths)
+    finally:
+        language_model.close()
+    if as_json:
+        _print_json(build.to_json())
+    else:
+        render_report(build.to_json(), index_directory)
+    raise typer.Exit(report.exit_code)
+
+
+@app.command()
+def search(
+    text: Annotated[str, typer.Argument(help="What to look for.", show_default=False)],
+    index_directory: IndexOption,
+    top_k: Annotated[int | None, typer.Option("--top-k", min=1, help="How many items.", show_default=False)] = None,
+    device: DeviceOption = None,
+    config: ConfigOption = None,
+    changes: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Retrieve entities, triples, paths, communities and chunks; no model call."""
+    settings = _settings(config, changes, {"device": device, "retrieve.top_k": top_k})
+    _quiet_libraries()
+    from hornbeam.opening import open_knowledge_base
+    from hornbeam.retrieve.search import search as retrieve
+
+    kb, version = open_knowledge_base(index_directory, settings)
+    result = retrieve(kb, text, settings.retrieve)
+    if as_json:
+        _print_json(result.to_json() | {"version": version.version_id})
+        return
+    for number, item in enumerate(result.items, start=1):
+        routes = ", ".join(f"{route} #{place.rank}" for route, place in item.routes.items())
+        print(f"{number}. {item.kind}  {item.score:.4f}  [{routes}]")
+        print(f"   {' '.join(item.text.split())[:240]}")
+        if item.provenance is not None:
+            print(f"   {item.provenance.source}:{item.provenance.start}-{item.provenance.end}")
+    if not result.items:
+        print("nothing found")
+
+
+@app.command()
+def query(
+    question: Annotated[str, typer.Argument(help="The question.", show_default=False)],
+    index_directory: IndexOption,
+    engine: Annotated[str, typer.Option("--engine", metavar="auto|mix|naive", help="mix: all routes; naive: chunks alone.")] = "auto",
+    mode: Annotated[
+        str | None, typer.Option("--mode", metavar="open|reject", help="reject: decline when the evidence does not answer.", show_default=False)
+    ] = None,
+    model: ModelOption = None,
+    device: DeviceOption = None,
+    config: ConfigOption = None,
+    changes: SetOption = None,
+    stream: Annotated[bool, typer.Option("--stream", help="Write the answer as it comes.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Answer a question from the index, with citations of document and character span."""
+    engines = {"auto": "mix", "mix": "mix", "naive": "naive"}
+    if engine not in engines:
+        raise typer.BadParameter(f"'{engine}' is not one of {', '.join(engines)}", param_hint="--engine")
+    settings = _settings(config, changes, {"model.path": model, "device": device, "answer.mode": mode})
+    _quiet_libraries()
+    from hornbeam.answer.loop import answer_question
+    from hornbeam.answer.terminal import AnswerPrinter, answer_json
+    from hornbeam.llm.opening import open_model
+    from hornbeam.opening import open_knowledge_base
+
+    kb, version = open_knowledge_base(index_directory, settings)
+    language_model = open_model(settings)
+    printer = AnswerPrinter(stream=stream and not as_json, silent=as_json)
+    try:
+        for event in answer_question(
+            kb,
+            language_model,
+            question,
+            retrieve=settings.retrieve,
+            answer=settings.answer,
+            engine=engines[engine],  # type: ignore[arg-type] # checked above
+        ):
+            printer.take(event)
+    finally:
+        language_model.close()
+    if as_json:
+        _print_json(answer_json(question, settings.answer.mode, engines[engine], version.version_id, printer))
+
+
+@app.command()
+def status(index_directory: IndexOption, as_json: JsonOption = False) -> None:
+    """Show documents, chunks by state, tokens, cost, throughput and coverage."""
+    from hornbeam.report import render_status
+    from hornbeam.status import index_status
+
+    found = index_status(index_directory)
+    if as_json:
+        _print_json(found)
+    else:
+        render_status(found)
+
+
+@schema_app.command("show")
+def schema_show(
+    name: Annotated[str, typer.Argument(help="A seed schema or a file.", show_default=False)], as_json: JsonOption = False
+) -> None:
+    """Print a schema, whatever form it is written in."""
+    from hornbeam.schema import attribute_lines, entity_lines, load_schema, relation_lines
+
+    schema = load_schema(name)
+    if as_json:
+        _print_json(schema.to_dict())
+        return
+    print(f"{schema.name}, version {schema.version}")
+    for title, lines in (
+        ("Entity types", entity_lines(schema)),
+        ("Relation types (head, tail)", relation_lines(schema)),
+        ("Attribute types", attribute_lines(schema)),
+    ):
+        print(f"\n{title} ({len(lines)}):")
+        print("\n".join(f"  {line}" for line in lines))
+
+
+@schema_app.command("check")
+def schema_check(file: Annotated[str, typer.Argument(help="A schema file.", show_default=False)]) -> None:
+    """Say whether a schema file can be used; one line of what is wrong otherwise."""
+    from hornbeam.schema import load_schema
+
+    schema = load_schema(file)
+    print(
+        f"{file}: {len(schema.entity_types)} entity types, {len(schema.relation_types)} relation types, "
+        f"{len(schema.attribute_types)} attribute types"
+    )
+
+
+@schema_app.command("list")
+def schema_list() -> None:
+    """Name the seed schemas."""
+    from hornbeam.schema import seed_schemas
+
+    print("\n".join(seed_schemas()))
+
+
+def main() -> None:
+    """Entry point: errors become one line and an exit code."""
+    with _one_line_errors():
+        app()
+
+
+@contextmanager
+def _one_line_errors() -> Iterator[None]:
+    try:
+        yield
+    except HornbeamError as error:
+        _fail(error, error.exit_code)
+    except KeyboardInterrupt:
+        print("interrupted; what was finished is kept, run the same command again to go on", file=sys.stderr)
+        sys.exit(1)
+    except BrokenPipeError:
+        # The reader of our output has gone (`| head`); nothing is left to say to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as error:  # noqa: BLE001 - the last place where an unforeseen fault can become one line
+        _fail(error, 4)
+
+
+def _fail(error: Exception, code: int) -> None:
+    if os.environ.get("HORNBEAM_DEBUG"):
+        raise error
+    kind = "" if isinstance(error, HornbeamError) else f"unexpected {type(error).__name__}: "
+    message = " ".join(str(error).split()) or "no message"
+    hint = "" if isinstance(error, HornbeamError) else " (run 'hornbeam --debug …' for a traceback)"
+    print(f"error: {kind}{message}{hint}", file=sys.stderr)
+    sys.exit(code)
+
+
+def _settings(config: Path | None, changes: list[str] | None, flags: dict[str, Any]) -> Settings:
+    """File and environment, then `--set`, then named options."""
+    overrides: dict[str, Any] = {}
+    for change in changes or []:
+        key, equals, value = change.partition("=")
+        if not equals or not key.strip():
+            raise typer.BadParameter(f"'{change}' is not KEY=VALUE", param_hint="--set")
+        overrides[key.strip()] = value.strip()
+    overrides |= {key: value for key, value in flags.items() if value is not None}
+    return load_settings(config, overrides)
+
+
+def _quiet_libraries() -> None:
+    """Before torch is loaded: threads that wait must not spin, and warnings of libraries are not the user's."""
+    import warnings
+
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    os.environ.setdefault("TRANSFORMERS_OFFLINE", "1")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    if not os.environ.get("HORNBEAM_DEBUG"):
+        warnings.filterwarnings("ignore")
+
+
+def _print_json(document: Any) -> None:
+    print(json.dumps(document, ensure_ascii=False, indent=2))

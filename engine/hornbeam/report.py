@@ -1,0 +1,110 @@
+"""The reports of a build and of an index, for people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+_REJECTED_SHOWN = 20
+
+
+def render_report(report: dict[str, Any], index: Path) -> None:
+    """What `hornbeam index` did; the same figures as its --json."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    documents, chunks = report["documents"], report["chunks"]
+    console.print(
+        f"documents    {documents['seen']} seen: {documents['indexed']} indexed, {documents['unchanged']} unchanged, "
+        f"{documents['duplicates']} duplicates, {len(documents['rejected'])} rejected"
+    )
+    _print_rejections(console, documents["rejected"])
+    console.print(
+        f"chunks       {chunks['total']}: {chunks['done']} done, {chunks['degraded']} degraded, "
+        f"{chunks['failed']} failed ({chunks['reused']} were done before)"
+    )
+    communities = report["communities"]
+    console.print(
+        f"graph        {report['entities']} entities, {report['relations']} relations, "
+        f"{report['attributes']} attributes"
+    )
+    console.print(
+        f"tree         {communities['leaf']} communities on {communities['levels']} level(s), "
+        f"coverage {communities['coverage']:.3f}, modularity {communities['modularity']:.3f}"
+    )
+    _print_tokens(console, report["tokens"])
+    seconds = report["seconds"]
+    spent = ", ".join(f"{stage} {value:.1f}" for stage, value in seconds.items())
+    console.print(f"seconds      {sum(seconds.values()):.1f} ({spent})")
+    if report["tokens_per_second"]:
+        console.print(f"throughput   {report['tokens_per_second']} output tokens a second")
+    _print_cost(console, report["cost"])
+    _print_gates(console, report["gates"])
+    state = "promoted" if report["promoted"] else "kept, not promoted"
+    unchanged = ", unchanged" if report["unchanged"] else ""
+    console.print(f"version      {report['version']} ({state}{unchanged}) in {index}", soft_wrap=True)
+
+
+def render_status(status: dict[str, Any]) -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    console.print(f"index        {status['index']}, version {status['version'] or 'none'}", soft_wrap=True)
+    console.print(
+        f"documents    {status['documents']['indexed']} indexed, {len(status['documents']['rejected'])} rejected"
+    )
+    _print_rejections(console, status["documents"]["rejected"])
+    chunks = status["chunks"]
+    states = ", ".join(f"{chunks[state]} {state}" for state in ("done", "degraded", "failed") if state in chunks)
+    console.print(f"chunks       {chunks['known']}" + (f": {states} in the last build" if states else ""))
+    if counts := status["counts"]:
+        console.print(
+            f"graph        {counts['entities']} entities, {counts['relations']} relations, "
+            f"{counts['attributes']} attributes"
+        )
+        communities = status["communities"]
+        console.print(
+            f"tree         {communities['leaf']} communities on {communities['levels']} level(s), "
+            f"coverage {communities['coverage']:.3f}"
+        )
+    _print_tokens(console, status["tokens"])
+    if status["tokens_per_second"]:
+        console.print(f"throughput   {status['tokens_per_second']} output tokens a second in the last build")
+    if status["cost"]:
+        _print_cost(console, status["cost"])
+    _print_gates(console, status["gates"])
+    if status["model"]:
+        console.print(f"model        {status['model']['name']} by {status['model']['backend']}")
+
+
+def _print_rejections(console: Any, rejected: list[dict[str, str]]) -> None:
+    for rejection in rejected[:_REJECTED_SHOWN]:
+        console.print(f"  rejected   {rejection['path']}: {rejection['reason']}", soft_wrap=True, markup=False)
+    if len(rejected) > _REJECTED_SHOWN:
+        console.print(f"  …          and {len(rejected) - _REJECTED_SHOWN} more; --json lists all")
+
+
+def _print_tokens(console: Any, tokens: dict[str, dict[str, Any]]) -> None:
+    for stage, usage in tokens.items():
+        share = usage["cached"] / usage["prompt"] if usage["prompt"] else 0.0
+        console.print(
+            f"tokens       {stage}: {usage['calls']} calls, {usage['prompt']} prompt "
+            f"({share:.0%} from cache), {usage['output']} output"
+        )
+
+
+def _print_cost(console: Any, cost: dict[str, Any]) -> None:
+    if cost.get("per_document") is not None:
+        console.print(f"cost         {cost['per_document']:.6f} {cost['currency']} a document")
+
+
+def _print_gates(console: Any, gates: dict[str, dict[str, Any]]) -> None:
+    if not gates:
+        return
+    failed = {name: gate for name, gate in gates.items() if not gate["passed"]}
+    console.print(f"gates        {len(gates) - len(failed)} of {len(gates)} passed")
+    for name, gate in failed.items():
+        examples = ", ".join(gate.get("offenders", []))
+        console.print(
+            f"  refused    {name}: {gate['value']:.4f}, threshold {gate['threshold']}; {examples}", markup=False
+        )
