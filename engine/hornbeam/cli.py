@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -36,14 +36,25 @@ ConfigOption = Annotated[
 ]
 ModelOption = Annotated[
     str | None,
-    typer.Option("--model", metavar="DIR|URL", help="Model directory or server; default: the embedded model.", show_default=False),
+    typer.Option(
+        "--model",
+        metavar="DIR|URL",
+        help="Model directory or server; default: the embedded model.",
+        show_default=False,
+    ),
 ]
 DeviceOption = Annotated[
-    str | None, typer.Option("--device", metavar="auto|cpu|cuda", help="Where models run.", show_default=False)
+    str | None,
+    typer.Option("--device", metavar="auto|cpu|cuda", help="Where models run.", show_default=False),
 ]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Any setting, e.g. chunk.max_tokens=200; repeatable.", show_default=False),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Any setting, e.g. chunk.max_tokens=200; repeatable.",
+        show_default=False,
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 
@@ -62,14 +73,17 @@ def _root(
 
 @app.command()
 def doctor(
-    as_json: JsonOption = False, config: ConfigOption = None, model: ModelOption = None, device: DeviceOption = None,
+    as_json: JsonOption = False,
+    config: ConfigOption = None,
+    model: ModelOption = None,
+    device: DeviceOption = None,
     changes: SetOption = None,
-) -> None:  # fmt: skip
+) -> None:
     """Show what is installed, which backend serves each part and why, and what is missing."""
     settings = _settings(config, changes, {"model.path": model, "device": device})
     from hornbeam.doctor import examine, render
 
-    diagnosis = examine(settings)
+    diagnosis = examine(settings, config)
     if as_json:
         _print_json(diagnosis.to_json())
     else:
@@ -81,10 +95,15 @@ def doctor(
 
 @app.command()
 def index(
-    paths: Annotated[list[str], typer.Argument(metavar="PATH…", help="Folders, files or globs.", show_default=False)],
+    paths: Annotated[
+        list[str], typer.Argument(metavar="PATH…", help="Folders, files or globs.", show_default=False)
+    ],
     index_directory: IndexOption,
     schema: Annotated[
-        str | None, typer.Option("--schema", metavar="FILE", help="A schema file or the name of a seed schema.", show_default=False)
+        str | None,
+        typer.Option(
+            "--schema", metavar="FILE", help="A schema file or the name of a seed schema.", show_default=False
+        ),
     ] = None,
     model: ModelOption = None,
     device: DeviceOption = None,
@@ -117,7 +136,9 @@ def index(
     language_model = open_model(settings)
     try:
         with Progress(quiet=quiet) as progress:
-            build = Build(index_directory, settings, loaded, language_model, open_embedder(settings), progress)
+            build = Build(
+                index_directory, settings, loaded, language_model, open_embedder(settings), progress
+            )
             report = build.run(paths)
     finally:
         language_model.close()
@@ -132,7 +153,9 @@ def index(
 def search(
     text: Annotated[str, typer.Argument(help="What to look for.", show_default=False)],
     index_directory: IndexOption,
-    top_k: Annotated[int | None, typer.Option("--top-k", min=1, help="How many items.", show_default=False)] = None,
+    top_k: Annotated[
+        int | None, typer.Option("--top-k", min=1, help="How many items.", show_default=False)
+    ] = None,
     device: DeviceOption = None,
     config: ConfigOption = None,
     changes: SetOption = None,
@@ -163,9 +186,17 @@ def search(
 def query(
     question: Annotated[str, typer.Argument(help="The question.", show_default=False)],
     index_directory: IndexOption,
-    engine: Annotated[str, typer.Option("--engine", metavar="auto|mix|naive", help="mix: all routes; naive: chunks alone.")] = "auto",
+    engine: Annotated[
+        str, typer.Option("--engine", metavar="auto|mix|naive", help="mix: all routes; naive: chunks alone.")
+    ] = "auto",
     mode: Annotated[
-        str | None, typer.Option("--mode", metavar="open|reject", help="reject: decline when the evidence does not answer.", show_default=False)
+        str | None,
+        typer.Option(
+            "--mode",
+            metavar="open|reject",
+            help="reject: decline when the evidence does not answer.",
+            show_default=False,
+        ),
     ] = None,
     model: ModelOption = None,
     device: DeviceOption = None,
@@ -175,7 +206,7 @@ def query(
     as_json: JsonOption = False,
 ) -> None:
     """Answer a question from the index, with citations of document and character span."""
-    engines = {"auto": "mix", "mix": "mix", "naive": "naive"}
+    engines: dict[str, Literal["mix", "naive"]] = {"auto": "mix", "mix": "mix", "naive": "naive"}
     if engine not in engines:
         raise typer.BadParameter(f"'{engine}' is not one of {', '.join(engines)}", param_hint="--engine")
     settings = _settings(config, changes, {"model.path": model, "device": device, "answer.mode": mode})
@@ -187,6 +218,9 @@ def query(
 
     kb, version = open_knowledge_base(index_directory, settings)
     language_model = open_model(settings)
+    style = settings.answer.style
+    if style == "auto":
+        style = "extract" if settings.model.path is None else "sentences"
     printer = AnswerPrinter(stream=stream and not as_json, silent=as_json)
     try:
         for event in answer_question(
@@ -195,7 +229,8 @@ def query(
             question,
             retrieve=settings.retrieve,
             answer=settings.answer,
-            engine=engines[engine],  # type: ignore[arg-type] # checked above
+            engine=engines[engine],
+            style=style,
         ):
             printer.take(event)
     finally:
@@ -219,7 +254,8 @@ def status(index_directory: IndexOption, as_json: JsonOption = False) -> None:
 
 @schema_app.command("show")
 def schema_show(
-    name: Annotated[str, typer.Argument(help="A seed schema or a file.", show_default=False)], as_json: JsonOption = False
+    name: Annotated[str, typer.Argument(help="A seed schema or a file.", show_default=False)],
+    as_json: JsonOption = False,
 ) -> None:
     """Print a schema, whatever form it is written in."""
     from hornbeam.schema import attribute_lines, entity_lines, load_schema, relation_lines
@@ -304,7 +340,7 @@ def _settings(config: Path | None, changes: list[str] | None, flags: dict[str, A
 
 
 def _quiet_libraries() -> None:
-    """Before torch is loaded: threads that wait must not spin, and warnings of libraries are not the user's."""
+    """Before torch is loaded: waiting threads must not spin, and libraries' warnings are not the user's."""
     import warnings
 
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")

@@ -15,8 +15,9 @@ def render_report(report: dict[str, Any], index: Path) -> None:
     console = Console(highlight=False)
     documents, chunks = report["documents"], report["chunks"]
     console.print(
-        f"documents    {documents['seen']} seen: {documents['indexed']} indexed, {documents['unchanged']} unchanged, "
-        f"{documents['duplicates']} duplicates, {len(documents['rejected'])} rejected"
+        f"documents    {documents['seen']} seen: {documents['indexed']} indexed, "
+        f"{documents['unchanged']} unchanged, {documents['duplicates']} duplicates, "
+        f"{len(documents['rejected'])} rejected"
     )
     _print_rejections(console, documents["rejected"])
     console.print(
@@ -51,11 +52,14 @@ def render_status(status: dict[str, Any]) -> None:
     console = Console(highlight=False)
     console.print(f"index        {status['index']}, version {status['version'] or 'none'}", soft_wrap=True)
     console.print(
-        f"documents    {status['documents']['indexed']} indexed, {len(status['documents']['rejected'])} rejected"
+        f"documents    {status['documents']['indexed']} indexed, "
+        f"{len(status['documents']['rejected'])} rejected"
     )
     _print_rejections(console, status["documents"]["rejected"])
     chunks = status["chunks"]
-    states = ", ".join(f"{chunks[state]} {state}" for state in ("done", "degraded", "failed") if state in chunks)
+    states = ", ".join(
+        f"{chunks[state]} {state}" for state in ("done", "degraded", "failed") if state in chunks
+    )
     console.print(f"chunks       {chunks['known']}" + (f": {states} in the last build" if states else ""))
     if counts := status["counts"]:
         console.print(
@@ -79,7 +83,9 @@ def render_status(status: dict[str, Any]) -> None:
 
 def _print_rejections(console: Any, rejected: list[dict[str, str]]) -> None:
     for rejection in rejected[:_REJECTED_SHOWN]:
-        console.print(f"  rejected   {rejection['path']}: {rejection['reason']}", soft_wrap=True, markup=False)
+        console.print(
+            f"  rejected   {rejection['path']}: {rejection['reason']}", soft_wrap=True, markup=False
+        )
     if len(rejected) > _REJECTED_SHOWN:
         console.print(f"  …          and {len(rejected) - _REJECTED_SHOWN} more; --json lists all")
 
@@ -106,5 +112,6 @@ def _print_gates(console: Any, gates: dict[str, dict[str, Any]]) -> None:
     for name, gate in failed.items():
         examples = ", ".join(gate.get("offenders", []))
         console.print(
-            f"  refused    {name}: {gate['value']:.4f}, threshold {gate['threshold']}; {examples}", markup=False
+            f"  refused    {name}: {gate['value']:.4f}, threshold {gate['threshold']}; {examples}",
+            markup=False,
         )

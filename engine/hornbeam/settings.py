@@ -21,7 +21,7 @@ from hornbeam.errors import UsageError
 
 ENVIRONMENT_PREFIX = "HORNBEAM_"
 #: Variables with the prefix that are not settings: the settings file, the cache, evaluation data for tests.
-RESERVED_ENVIRONMENT = frozenset({"HORNBEAM_CONFIG", "HORNBEAM_CACHE", "HORNBEAM_DATA"})
+RESERVED_ENVIRONMENT = frozenset({"HORNBEAM_CONFIG", "HORNBEAM_CACHE", "HORNBEAM_DATA", "HORNBEAM_DEBUG"})
 
 
 class Section(BaseModel):
@@ -70,7 +70,9 @@ class ExtractSettings(Section):
     entities_per_clause: int = Field(3, ge=1)
     relations_per_head: int = Field(3, ge=0, description="of one chunk; 0: extract none")
     attributes_per_entity: int = Field(2, ge=0, description="of one chunk; 0: extract none")
-    max_name_words: int = Field(10, ge=2, description="words in a name; for unspaced scripts, 3 characters each")
+    max_name_words: int = Field(
+        10, ge=2, description="words in a name; for unspaced scripts, 3 characters each"
+    )
     max_output_tokens: int = Field(512, ge=32, description="of one call")
     temperature: float = Field(0.0, ge=0)
     min_confidence: float = Field(0.0, ge=0, le=1, description="facts below stay out of the graph")
@@ -93,7 +95,7 @@ class OrganiseSettings(Section):
     merge_threshold: float = Field(0.35, ge=0, le=2, description="ε: centres closer than this may merge")
     max_community_size: int = Field(60, ge=2)
     keywords: int = Field(5, ge=1)
-    summary_tokens: int = Field(96, ge=16)
+    summary_tokens: int = Field(160, ge=16)
     summary_retries: int = Field(1, ge=0)
     seed: int = 42
 
@@ -110,6 +112,10 @@ class RetrieveSettings(Section):
 
 class AnswerSettings(Section):
     mode: Literal["open", "reject"] = "open"
+    style: Literal["auto", "extract", "sentences"] = Field(
+        "auto",
+        description="a passage of the evidence, or written sentences; auto: extract for the embedded model",
+    )
     evidence_tokens: int = Field(700, ge=64)
     max_tokens: int = Field(160, ge=8)
     max_sentences: int = Field(3, ge=1)
@@ -128,7 +134,9 @@ class CostSettings(Section):
 
 class Settings(Section):
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    memory_limit_mib: int | None = Field(None, ge=64, description="of array blocks; none: a quarter of what is free")
+    memory_limit_mib: int | None = Field(
+        None, ge=64, description="of array blocks; none: a quarter of what is free"
+    )
     schema_file: str = Field("general", description="a schema file, or the name of a seed schema")
     model: ModelSettings = ModelSettings()
     embedder: EmbedderSettings = EmbedderSettings()
@@ -170,17 +178,20 @@ def load_settings(
             values = tomllib.loads(path.read_text("utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise UsageError(f"settings file {path}: {error}") from error
-    origin = str(path) if path else "settings"
+    origins: dict[str, str] = {}
     for name, text in environment.items():
         if name.startswith(ENVIRONMENT_PREFIX) and name not in RESERVED_ENVIRONMENT:
-            _assign(values, name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__"), text, name)
+            keys = name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__")
+            _assign(values, keys, text, name)
+            origins[".".join(keys)] = name
     for dotted, value in (overrides or {}).items():
         if value is not None:
             _assign(values, dotted.split("."), value, dotted)
+            origins[dotted] = "command line"
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
-        raise UsageError(f"{origin}: {_explain(error)}") from error
+        raise UsageError(_explain(error, origins, str(path) if path else "settings")) from error
 
 
 def _config_file(config: Path | None, environment: Mapping[str, str]) -> Path | None:
@@ -201,18 +212,24 @@ def _assign(values: dict[str, Any], keys: list[str], value: Any, origin: str) ->
     node[keys[-1]] = value
 
 
-def _explain(error: ValidationError) -> str:
-    """All problems in one line; an unknown key with the nearest known one."""
+def _explain(error: ValidationError, origins: Mapping[str, str], file: str) -> str:
+    """All problems in one line, each with where it came from; an unknown key with the nearest known one."""
     problems = []
     for problem in error.errors():
         location = [str(part) for part in problem["loc"]]
+        dotted = ".".join(location)
+        origin = origins.get(dotted, file)
         if problem["type"] == "extra_forbidden":
             known = _known_keys(location[:-1])
             near = difflib.get_close_matches(location[-1], known, n=1, cutoff=0.0)
             hint = f"; did you mean '{'.'.join([*location[:-1], near[0]])}'?" if near else ""
-            problems.append(f"unknown key '{'.'.join(location)}'{hint}")
+            problems.append(f"{origin}: unknown key '{dotted}'{hint}")
         else:
-            problems.append(f"'{'.'.join(location)}': {problem['msg']} (got {problem['input']!r})")
+            given = f" (got {problem['input']!r})"
+            # What is given in place of a whole section may hold the key too.
+            if location[-1] == "api_key" or isinstance(problem["input"], dict | list):
+                given = ""
+            problems.append(f"{origin}: '{dotted}': {problem['msg']}{given}")
     return "; ".join(problems)
 
 

@@ -91,7 +91,7 @@ def block_rows(bytes_per_row: int, memory_limit: int | None = None) -> int:
     ``memory_limit`` is the budget in bytes; without one it is a quarter of the memory that is free now.
     """
     if memory_limit is None:
-        import psutil  # type: ignore[import-untyped]
+        import psutil
 
         memory_limit = psutil.virtual_memory().available // 4
     if memory_limit <= 0:

@@ -132,7 +132,7 @@ def _side_by_side(run: Callable[[_Worker], Labels]) -> Labels:
     # `run` gets a worker whose threads each use one BLAS and one OpenMP thread. OpenMP keeps its limit per
     # calling thread, so every pool thread sets its own; BLAS keeps one for the process.
     from sklearn.exceptions import ConvergenceWarning
-    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+    from threadpoolctl import ThreadpoolController
 
     libraries = ThreadpoolController()
 

@@ -57,5 +57,7 @@ def evidence_json(evidence: Evidence) -> dict[str, Any]:
         "chunk_id": evidence.chunk_id,
         "quote": evidence.quote,
         "score": evidence.score,
-        "routes": {route: {"rank": place.rank, "score": place.score} for route, place in evidence.routes.items()},
+        "routes": {
+            route: {"rank": place.rank, "score": place.score} for route, place in evidence.routes.items()
+        },
     }

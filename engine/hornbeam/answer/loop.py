@@ -6,11 +6,20 @@ import math
 import re
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from hornbeam.answer.events import AnswerText, Cited, Event, EvidenceFound, Final
-from hornbeam.answer.prompts import ANSWERABLE_GRAMMAR, answer_grammar, answer_prompt, answerable_prompt
+from hornbeam.answer.prompts import (
+    ANSWERABLE_GRAMMAR,
+    answerable_prompt,
+    extract_grammar,
+    extract_prompt,
+    sentences_grammar,
+    sentences_prompt,
+)
 from hornbeam.errors import ModelError
+from hornbeam.grammar.spans import SpanLexicon
 from hornbeam.llm.protocol import Completion, LanguageModel, Request, Usage
 from hornbeam.retrieve.evidence import Evidence, pack_evidence
 from hornbeam.retrieve.knowledge_base import KnowledgeBase
@@ -18,6 +27,7 @@ from hornbeam.retrieve.search import ROUTES, search
 from hornbeam.settings import AnswerSettings, RetrieveSettings
 
 Engine = Literal["mix", "naive"]
+Style = Literal["extract", "sentences"]
 
 #: naive: the chunks alone, dense and lexical. mix: every route.
 ROUTES_OF_ENGINE: dict[Engine, frozenset[str]] = {
@@ -27,6 +37,10 @@ ROUTES_OF_ENGINE: dict[Engine, frozenset[str]] = {
 NO_EVIDENCE = "The index holds no evidence for this question."
 NOT_ANSWERED = "The evidence found does not answer this question."
 
+#: Facts and summaries that the extract style shows beside the source text.
+_GRAPH_PIECES = 4
+#: A passage may be as long as its clause.
+_ANY_LENGTH = 10_000
 _MARK = re.compile(r"\[(\d+)\]")
 
 
@@ -38,6 +52,7 @@ def answer_question(
     retrieve: RetrieveSettings,
     answer: AnswerSettings,
     engine: Engine = "mix",
+    style: Style = "sentences",
 ) -> Iterator[Event]:
     """Retrieve, decide (in reject mode) and answer. Closing the iterator stops the model.
 
@@ -64,16 +79,11 @@ def answer_question(
             yield _final(NOT_ANSWERED, True, probability, (), usage, spent, started)
             return
     before = time.perf_counter()
-    text = ""
-    cited: dict[int, Evidence] = {}
+    writer = _extractor(model, question, evidence) if style == "extract" else None
+    request = writer.request(answer) if writer else _sentences_request(model, question, evidence, answer)
     by_label = {piece.label: piece for piece in evidence}
-    request = Request(
-        "answer",
-        answer_prompt(model, question, evidence),
-        answer.max_tokens,
-        grammar=answer_grammar(list(by_label), answer.max_sentences),
-    )
-    read = 0
+    text, read = "", 0
+    cited: dict[int, Evidence] = {}
     for part in model.stream(request):
         if isinstance(part, Completion):
             if part.finish_reason == "error":
@@ -85,13 +95,53 @@ def answer_question(
         text += part
         yield AnswerText(part)
         for match in _MARK.finditer(text, read):
-            read = match.end()
-            piece = by_label[int(match[1])]
-            if piece.label not in cited:
-                cited[piece.label] = piece
-                yield Cited(piece)
+            claim, read = text[read : match.start()].strip(), match.end()
+            label = int(match[1])
+            if label not in cited:
+                piece = by_label[label]
+                cited[label] = writer.narrowed(piece, claim) if writer else piece
+                yield Cited(cited[label])
     spent["answer"] = _milliseconds(before)
     yield _final(text, False, probability, tuple(cited.values()), usage, spent, started)
+
+
+class _Extractor:
+    """The extract style: which pieces it shows, its grammar, and where in a piece an answer stands."""
+
+    def __init__(self, model: LanguageModel, question: str, evidence: Sequence[Evidence]) -> None:
+        # Source text first; of the graph's own words only the best few.
+        graph = [piece for piece in evidence if piece.kind != "chunk"][:_GRAPH_PIECES]
+        shown = [piece for piece in evidence if piece.kind == "chunk" or piece in graph]
+        self._lexicons = {piece.label: SpanLexicon(piece.text, _ANY_LENGTH) for piece in shown}
+        self._prompt = extract_prompt(model, question, shown)
+
+    def request(self, settings: AnswerSettings) -> Request:
+        grammar = extract_grammar(self._lexicons)
+        return Request("answer", self._prompt, settings.max_tokens, grammar=grammar)
+
+    def narrowed(self, piece: Evidence, claim: str) -> Evidence:
+        """The piece cut to the claim's own characters, where its text is the document's."""
+        places = self._lexicons[piece.label].occurrences(claim)
+        if not places or piece.start is None or piece.text != piece.quote:
+            return piece
+        start, end = places[0]
+        return replace(piece, start=piece.start + start, end=piece.start + end, quote=piece.text[start:end])
+
+
+def _extractor(model: LanguageModel, question: str, evidence: Sequence[Evidence]) -> _Extractor | None:
+    """None when no piece holds a word to quote."""
+    if not any(SpanLexicon(piece.text, _ANY_LENGTH) for piece in evidence):
+        return None
+    return _Extractor(model, question, evidence)
+
+
+def _sentences_request(
+    model: LanguageModel, question: str, evidence: Sequence[Evidence], settings: AnswerSettings
+) -> Request:
+    grammar = sentences_grammar([piece.label for piece in evidence], settings.max_sentences)
+    return Request(
+        "answer", sentences_prompt(model, question, evidence), settings.max_tokens, grammar=grammar
+    )
 
 
 def _answerable(model: LanguageModel, question: str, evidence: Sequence[Evidence]) -> tuple[float, Usage]:

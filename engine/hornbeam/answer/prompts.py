@@ -1,14 +1,31 @@
-"""How a question and its evidence are put to the model, and the grammars of what it may say."""
+"""How a question and its evidence are put to the model, and the grammars of what it may say.
+
+Two styles of answer. In `extract` the answer is a passage of the evidence, word for word, by grammar: what a
+compact model can do without making things up. In `sentences` the model writes, and the grammar ends every
+sentence with the number of a piece of evidence. In both a citation cannot be invented.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hornbeam.grammar.ebnf import alternatives, literal
+from hornbeam.grammar.ebnf import alternatives, json_inner, literal
+from hornbeam.grammar.spans import SpanLexicon
 from hornbeam.llm.protocol import LanguageModel
 from hornbeam.retrieve.evidence import Evidence
 
-_ANSWER = """\
+_EXTRACT = """\
+Answer the question with a short phrase copied from the numbered evidence, then the number of the evidence.
+
+Example evidence:
+[1] Sorvik Optics was founded in Quillhaven in 1979 by Lena Sorvik.
+[2] The Glass Ferry is a novel by Aldo Brenn.
+Example question: Who wrote The Glass Ferry?
+Example answer: Aldo Brenn [2]
+Example question: Where was Sorvik Optics founded?
+Example answer: Quillhaven in 1979 by Lena Sorvik [1]"""
+
+_SENTENCES = """\
 Answer the question from the numbered evidence alone. Keep to one short sentence where that is enough. End \
 every sentence with the number of the evidence that it rests on.
 
@@ -33,17 +50,58 @@ ANSWERABLE_GRAMMAR = 'root ::= "yes" | "no"'
 _WORDS_PER_SENTENCE = 48
 
 
-def answer_prompt(model: LanguageModel, question: str, evidence: Sequence[Evidence]) -> str:
+def extract_prompt(model: LanguageModel, question: str, evidence: Sequence[Evidence]) -> str:
+    """The best evidence last, next to the question: what a small model reads last it uses most."""
+    return _numbered_prompt(model, _EXTRACT, question, list(reversed(evidence)))
+
+
+def sentences_prompt(model: LanguageModel, question: str, evidence: Sequence[Evidence]) -> str:
+    return _numbered_prompt(model, _SENTENCES, question, evidence)
+
+
+def answerable_prompt(model: LanguageModel, question: str, evidence: Sequence[Evidence]) -> str:
+    lines = " ".join(model.neutralise(one_line(piece.text)) for piece in evidence)
+    return model.chat_prompt(_ANSWERABLE, f"Evidence: {lines}\nQuestion: {model.neutralise(question)}")
+
+
+def _numbered_prompt(
+    model: LanguageModel, instructions: str, question: str, evidence: Sequence[Evidence]
+) -> str:
     lines = "\n".join(f"[{piece.label}] {model.neutralise(one_line(piece.text))}" for piece in evidence)
-    return model.chat_prompt(_ANSWER, f"Evidence:\n{lines}\nQuestion: {model.neutralise(question)}")
+    return model.chat_prompt(instructions, f"Evidence:\n{lines}\nQuestion: {model.neutralise(question)}")
 
 
-def answer_grammar(labels: Sequence[int], max_sentences: int) -> str:
-    """Sentences that each end with the label of a piece of evidence: a citation cannot be made up.
+def extract_grammar(passages: dict[int, SpanLexicon]) -> str:
+    """A passage from any word of a clause to the clause's end, then the label of its piece.
 
-    Raises:
-        ValueError: no label.
+    A passage that could end anywhere would end at once: a small model stops after "The". Linear in the
+    evidence.
+
+    Args:
+        passages: lexicon of each piece's text, by label; at least one holds a word.
     """
+    roots, rules = [], []
+    for label, lexicon in passages.items():
+        starts = []
+        for clause in lexicon.clauses():
+            last = clause[-1]
+            for index in clause:
+                word = lexicon.words[index]
+                name = f"e{label}w{index}"
+                body = literal(json_inner(word.text))
+                if index < last:
+                    gap = '" " ' if lexicon.words[index + 1].spaced else ""
+                    body += f" {gap}e{label}w{index + 1}"
+                rules.append(f"{name} ::= {body}")
+                if word.kind != "mark":
+                    starts.append(name)
+        if starts:
+            roots.append(f"({alternatives(starts)}) {literal(f' [{label}]')}")
+    return "\n".join([f"root ::= {alternatives(roots)}", *rules])
+
+
+def sentences_grammar(labels: Sequence[int], max_sentences: int) -> str:
+    """Sentences that each end with the label of a piece of evidence; at least one label."""
     marks = alternatives(literal(f"[{label}]") for label in labels)
     return "\n".join(
         [
@@ -53,11 +111,6 @@ def answer_grammar(labels: Sequence[int], max_sentences: int) -> str:
             f"mark ::= {marks}",
         ]
     )
-
-
-def answerable_prompt(model: LanguageModel, question: str, evidence: Sequence[Evidence]) -> str:
-    lines = " ".join(model.neutralise(one_line(piece.text)) for piece in evidence)
-    return model.chat_prompt(_ANSWERABLE, f"Evidence: {lines}\nQuestion: {model.neutralise(question)}")
 
 
 def one_line(text: str) -> str:

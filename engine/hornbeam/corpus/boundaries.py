@@ -6,7 +6,7 @@ import re
 from enum import IntEnum
 from typing import NamedTuple
 
-import regex  # type: ignore[import-untyped]
+import regex
 
 
 class Boundary(IntEnum):

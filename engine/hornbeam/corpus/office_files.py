@@ -116,7 +116,7 @@ def read_docx(path: Path, settings: CorpusSettings) -> Iterator[Extracted]:
     """
     import docx
     import docx.opc.exceptions
-    import lxml.etree  # type: ignore[import-untyped]
+    import lxml.etree
 
     limit = settings.max_file_mib * 2**20
     try:

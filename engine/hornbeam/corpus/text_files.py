@@ -120,7 +120,7 @@ def read_html(path: Path) -> Iterator[Extracted]:
 
 
 def _parse_html(markup: str) -> Any:
-    import lxml.html  # type: ignore[import-untyped]
+    import lxml.html
 
     # As UTF-8 bytes with the encoding given to the parser: lxml refuses a str with an XML declaration.
     # huge_tree: without it, text above 10 MB would be cut off without an error.
@@ -140,7 +140,7 @@ def read_xml(path: Path) -> Iterator[Extracted]:
 
     Raises NotText; a file that lxml cannot parse at all, UnusableFile.
     """
-    import lxml.etree  # type: ignore[import-untyped]
+    import lxml.etree
     import lxml.html
 
     markup = decode(path.read_bytes()).text

@@ -35,7 +35,7 @@ def read_entities(completion: Completion, lexicon: SpanLexicon, schema: GraphSch
     What a grammar guarantees is checked all the same: a server without one may have answered.
     """
     items, _, complete = read_items(completion.text)
-    confidence = SpanConfidence(completion.tokens)
+    confidence = SpanConfidence(completion.text, completion.tokens)
     known = {entity_type.name for entity_type in schema.entity_types}
     best: dict[str, FoundEntity] = {}
     repeated = 0
@@ -63,7 +63,7 @@ def read_relations(
     A repeated fact is counted once, with its first confidence; a relation of an entity to itself is dropped.
     """
     index = {entity.name: place for place, entity in enumerate(entities)}
-    confidence = SpanConfidence(completion.tokens)
+    confidence = SpanConfidence(completion.text, completion.tokens)
     items, position, closed = read_items(completion.text)
     relations: dict[tuple[int, str, int], FoundRelation] = {}
     repeated = 0
@@ -110,7 +110,7 @@ def read_relations(
 def _value_place(
     name: str, value: str, owner: FoundEntity, lexicon: SpanLexicon, schema: GraphSchema
 ) -> tuple[int, int] | None:
-    """Where the value stands: of several places, the nearest behind (else before) the owner's first mention."""
+    """Where the value stands: of several places the nearest, behind the owner's first mention if any is."""
     kinds = {attribute.name: attribute.kind for attribute in schema.attributes_of(owner.type)}
     if name not in kinds:
         return None

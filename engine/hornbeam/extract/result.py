@@ -68,4 +68,4 @@ class ChunkExtraction(_Stored):
     reasons: tuple[Reason, ...] = ()
     detail: str = ""  # of a failure
     repeated: int = 0  # items that said again what an earlier one said
-    usage: dict[str, StageUsage] = {}  # noqa: RUF012 - pydantic copies it
+    usage: dict[str, StageUsage] = {}  # pydantic copies it

@@ -22,7 +22,7 @@ from hornbeam.schema.model import GraphSchema
 from hornbeam.settings import ExtractSettings
 
 #: Part of the key of a stored result: raise it when the form of grammars or the reading of them changes.
-GRAMMAR_VERSION = "1"
+GRAMMAR_VERSION = "2"
 ENTITIES, RELATIONS = "entities", "relations"
 
 
@@ -59,10 +59,10 @@ class Extractor:
         needed = self.prompt.fixed_tokens + max_chunk_tokens + 2 * self._settings.max_output_tokens
         if needed > self._model.max_model_len:
             raise ModelError(
-                f"the prompt ({self.prompt.fixed_tokens} tokens), a chunk ({max_chunk_tokens}) and two answers "
-                f"(2 x {self._settings.max_output_tokens}) need {needed} tokens of context, the model has "
-                f"{self._model.max_model_len}; lower chunk.max_tokens or extract.max_output_tokens, "
-                "or raise model.max_model_len"
+                f"the prompt ({self.prompt.fixed_tokens} tokens), a chunk ({max_chunk_tokens}) and two "
+                f"answers (2 x {self._settings.max_output_tokens}) need {needed} tokens of context, and the "
+                f"model has {self._model.max_model_len}; lower chunk.max_tokens or "
+                "extract.max_output_tokens, or raise model.max_model_len"
             )
 
     def run(
@@ -72,8 +72,8 @@ class Extractor:
     ) -> Iterator[tuple[str, ChunkExtraction]]:
         """Extract `(key, text)` pairs lazily; yields `(key, result)` as chunks finish, in any order.
 
-        At most `settings.window` chunks are on their way at once. A failed call is tried again, then becomes a
-        FAILED result: every chunk that goes in comes out.
+        At most `settings.window` chunks are on their way at once. A failed call is tried again, then becomes
+        a FAILED result: every chunk that goes in comes out.
         """
         jobs: dict[str, _Job] = {}
         source = iter(chunks)

@@ -29,4 +29,3 @@ def alternatives(bodies: Iterable[str]) -> str:
     if not unique:
         raise ValueError("a grammar rule needs at least one alternative")
     return " | ".join(unique)
-

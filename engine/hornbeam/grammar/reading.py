@@ -62,15 +62,20 @@ def _read_item(text: str, position: int) -> tuple[Item, int] | None:
 
 
 class SpanConfidence:
-    """Geometric means of token probabilities over stretches of a completion."""
+    """Geometric means of token probabilities over stretches of a completion.
 
-    def __init__(self, tokens: Sequence[TokenScore]) -> None:
+    A token is looked up in the text rather than counted on: some tokenizers decode a lone token without the
+    blank before it, and a special token has a text of its own that the completion leaves out.
+    """
+
+    def __init__(self, text: str, tokens: Sequence[TokenScore]) -> None:
         self._ends: list[int] = []
         self._logprobs = [token.logprob for token in tokens]
-        length = 0
+        end = 0
         for token in tokens:
-            length += len(token.text)
-            self._ends.append(length)
+            place = text.find(token.text, end, end + len(token.text) + 1)
+            end = end if place < 0 else place + len(token.text)
+            self._ends.append(end)
 
     def of(self, spans: Sequence[tuple[int, int]]) -> float:
         """exp(mean log-probability) of the tokens that overlap one of the spans; 1.0 without tokens.

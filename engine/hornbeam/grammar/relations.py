@@ -10,8 +10,9 @@ The prompt ends with `OPENING`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from hornbeam.grammar.ebnf import alternatives, json_inner, literal
 from hornbeam.grammar.spans import SpanLexicon
@@ -74,74 +75,71 @@ def _ordered_list(
 
 
 class _FactRules:
-    """The rules of what may be said of an entity, one per entity type, made as they are asked for."""
+    """The rules of what may be said of an entity, made as they are asked for, shared where they are equal."""
 
     def __init__(self, entities: Sequence[NamedEntity], lexicon: SpanLexicon, schema: GraphSchema) -> None:
-        self._entities = entities
         self._lexicon = lexicon
         self._schema = schema
+        # relation type -> types of its heads, names of the entities that may be its tail
+        self._sides = {
+            relation.name: (
+                frozenset(schema.head_types(relation.name)),
+                _names_of_types(entities, schema.tail_types(relation.name)),
+            )
+            for relation in schema.relation_types
+        }
         self._named: dict[tuple[str, ...], str] = {}
         self.rules: list[str] = []
 
     def relations_of(self, head: NamedEntity) -> str:
-        """`"type","tail"` for every relation type that the head's type may have; "" for none."""
-        others = any(entity.name != head.name for entity in self._entities)
-        return self._rule("relations", head.type, self._relation_bodies) if others else ""
+        """`"type","tail"` for every relation type that the head can have to another entity; "" for none."""
+        able = tuple(
+            name
+            for name, (head_types, tails) in self._sides.items()
+            if head.type in head_types and len(tails) > (head.name in tails)
+        )
+        return self._rule(
+            ("relations", *able),
+            lambda: [f"{literal(_quoted(name) + ',')} {self._tails(name)}" for name in able],
+        )
 
     def attributes_of(self, owner: NamedEntity) -> str:
         """`"type","value"` for every attribute type of which a value stands in the chunk; "" for none."""
-        return self._rule("attributes", owner.type, self._attribute_bodies)
-
-    def _relation_bodies(self, head_type: str) -> list[str]:
-        bodies = []
-        for relation in self._schema.relation_types:
-            if head_type in self._schema.head_types(relation.name):
-                tails = self._tails(self._schema.tail_types(relation.name))
-                if tails:
-                    bodies.append(f'{literal(_quoted(relation.name) + ",")} {tails}')
-        return bodies
+        return self._rule(("attributes", owner.type), lambda: self._attribute_bodies(owner.type))
 
     def _attribute_bodies(self, owner_type: str) -> list[str]:
         bodies = []
         for attribute in self._schema.attributes_of(owner_type):
-            value = self._value(attribute.kind)
+            value = self._rule(("value", attribute.kind), partial(self._values, attribute.kind))
             if value:
                 name = literal(_quoted(attribute.name) + ',"')
                 bodies.append(f'{name} {value} "\\""')
         return bodies
 
-    def _tails(self, types: tuple[str, ...]) -> str:
-        present = tuple(sorted({entity.type for entity in self._entities if entity.type in types}))
-        if not present:
-            return ""
-        if ("tails", *present) not in self._named:
-            names = alternatives(literal(_quoted(e.name)) for e in self._entities if e.type in present)
-            self._add(("tails", *present), names)
-        return self._named["tails", *present]
+    def _values(self, kind: str) -> list[str]:
+        if kind == "text":
+            starts, rules = self._lexicon.rules("v")
+            self.rules += rules
+            return list(starts.values())
+        return [literal(json_inner(value)) for value in value_spans(self._lexicon.text, kind)]
 
-    def _value(self, kind: str) -> str:
-        key = ("value", kind)
+    def _tails(self, relation: str) -> str:
+        tails = self._sides[relation][1]
+        return self._rule(("tails", *tails), lambda: [literal(_quoted(name)) for name in tails])
+
+    def _rule(self, key: tuple[str, ...], bodies_of: Callable[[], list[str]]) -> str:
+        """Name of the rule for `key`, or "" where it has no alternative."""
         if key not in self._named:
-            if kind == "text":
-                starts, rules = self._lexicon.rules("v")
-                values = list(starts.values())
-                self.rules += rules
-            else:
-                values = [literal(json_inner(value)) for value in value_spans(self._lexicon.text, kind)]
-            self._add(key, alternatives(values) if values else "")
+            bodies = bodies_of()
+            self._named[key] = f"{key[0]}_{len(self._named)}" if bodies else ""
+            if bodies:
+                self.rules.append(f"{self._named[key]} ::= {alternatives(bodies)}")
         return self._named[key]
 
-    def _rule(self, kind: str, entity_type: str, bodies_of: Callable[[str], list[str]]) -> str:
-        key = (kind, entity_type)
-        if key not in self._named:
-            bodies = bodies_of(entity_type)
-            self._add(key, alternatives(bodies) if bodies else "")
-        return self._named[key]
 
-    def _add(self, key: tuple[str, ...], body: str) -> None:
-        self._named[key] = f"{key[0]}_{len(self._named)}" if body else ""
-        if body:
-            self.rules.append(f"{self._named[key]} ::= {body}")
+def _names_of_types(entities: Sequence[NamedEntity], types: Collection[str]) -> dict[str, None]:
+    """An ordered set of names."""
+    return dict.fromkeys(entity.name for entity in entities if entity.type in types)
 
 
 def _quoted(name: str) -> str:

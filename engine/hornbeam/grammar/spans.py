@@ -17,15 +17,16 @@ import regex
 
 from hornbeam.grammar.ebnf import json_inner, literal
 
-#: Scripts without spaces between words: here a word is a character (with its combining marks).
-_UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}ー]"
+#: A character of a script without spaces between words: here a word is a character (with combining marks).
+UNSPACED = r"(?!\p{P})[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}ーｰ]"
 _WORD = regex.compile(
-    rf"(?P<unspaced>{_UNSPACED}\p{{M}}*)"
-    rf"|(?P<word>(?:(?!{_UNSPACED})[\p{{L}}\p{{N}}_][\p{{M}}]*)+)"
+    rf"(?P<unspaced>{UNSPACED}\p{{M}}*)"
+    rf"|(?P<word>(?:(?!{UNSPACED})[\p{{L}}\p{{N}}_][\p{{M}}]*)+)"
     r"|(?P<mark>\S)"
 )
-_INNER_MARKS = frozenset("'’.-–—/&+_@·・‧%#:°")  # noqa: RUF001 - inside a word, with no space on either side
-_LOOSE_MARKS = frozenset("&-–—/+·・")  # noqa: RUF001 - may stand between spaced words
+#: Inside a name, with no space on either side; the last are Hebrew's, Tibetan's and joiners.
+_INNER_MARKS = frozenset("'’.-–—/&+_@·・‧%#:°־׳״་\u200c\u200d")
+_LOOSE_MARKS = frozenset("&-–—/+·・")  # may stand between spaced words
 _CLOSING_MARKS = frozenset("+#%°")  # a name may end with one that touches it: C++, C#, 40%
 
 
@@ -82,8 +83,9 @@ class SpanLexicon:
 
     Args:
         text: the chunk.
-        max_words: no span is longer, and every span of up to half as many words is one; three characters
-            of an unspaced script count as one word.
+        max_words: at least 2. No span is longer, and every span within a clause of up to half as many words
+            is one; punctuation counts. A span that begins in an unspaced script may have three characters
+            for each word.
     """
 
     def __init__(self, text: str, max_words: int) -> None:

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import regex
 
+from hornbeam.grammar.spans import UNSPACED
+
+#: No letter or digit touches a value, save in scripts where a value touches its neighbours anyhow.
+_ALONE_BEFORE = rf"(?<!(?!{UNSPACED})[\p{{L}}\p{{N}}])"
+_ALONE_BEHIND = rf"(?!(?!{UNSPACED})[\p{{L}}\p{{N}}])"
 #: digits with separators, an optional sign before and a magnitude or unit mark behind
-_NUMBER = regex.compile(r"(?<![\p{L}\p{N}])[-−+]?\p{Nd}+(?:[.,\u00a0 ]\p{Nd}{3})*(?:[.,]\p{Nd}+)?%?(?![\p{L}\p{N}])")  # noqa: RUF001
+_NUMBER = regex.compile(
+    _ALONE_BEFORE
+    + r"[-−+]?\p{Nd}+(?:[.,\u00a0 ]\p{Nd}{3})*(?:[.,]\p{Nd}+)?(?:%|[万萬亿億]+)?"
+    + _ALONE_BEHIND
+)
 _MONTH = (
     "jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|"
     "oct(?:ober)?|nov(?:ember)?|dec(?:ember)?|"
-    "январ[ья]|феврал[ья]|март[а]?|апрел[ья]|ма[йя]|июн[ья]|июл[ья]|август[а]?|сентябр[ья]|октябр[ья]|"
-    "ноябр[ья]|декабр[ья]"
+    "(?:январ|феврал|апрел|июн|июл|сентябр|октябр|ноябр|декабр)[ьяе]|март[ае]?|ма[йяе]|август[ае]?"
 )
 _DATE = regex.compile(
-    r"(?<!\p{N})(?:"
+    _ALONE_BEFORE + r"(?:"
     r"\p{Nd}{4}-\p{Nd}{2}-\p{Nd}{2}|\p{Nd}{1,2}[./]\p{Nd}{1,2}[./]\p{Nd}{2,4}"
     rf"|(?:\p{{Nd}}{{1,2}}(?:st|nd|rd|th)?\s+)?(?:{_MONTH})\b\.?(?:\s+\p{{Nd}}{{1,2}}(?:st|nd|rd|th)?)?(?:,?\s+\p{{Nd}}{{4}})"
     rf"|\p{{Nd}}{{1,2}}(?:st|nd|rd|th)?\s+(?:{_MONTH})\b|(?:{_MONTH})\s+\p{{Nd}}{{1,2}}(?:st|nd|rd|th)?\b"
     r"|(?:\p{Nd}{2,4}|[一二三四五六七八九〇零]{2,4})年(?:[\p{Nd}一二三四五六七八九十]{1,3}月(?:[\p{Nd}一二三四五六七八九十]{1,3}[日号])?)?"
-    r"|\p{Nd}{3,4}(?:s)?(?:\s(?:BC|AD|BCE|CE)\b)?"
+    # a year, not the end of 25,000 or of 1 000 000
+    r"|(?<!\p{Nd}[.,])(?!0)\p{Nd}{3,4}s?(?:\s(?:BCE?|AD|CE)\b)?"
     r")(?!\p{N})",
     regex.IGNORECASE,
 )

@@ -8,7 +8,7 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import regex  # type: ignore[import-untyped]
+    import regex
 
 #: Words that say nothing about what a text is about. Short on purpose: BM25 discounts frequent words anyway,
 #: and a long list loses names such as "The Who" or "IT".

@@ -12,6 +12,7 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from hornbeam.errors import ModelError
 
@@ -40,15 +41,21 @@ def packaged_gguf() -> Path | None:
     return path if path.is_file() else None
 
 
+def converted_model() -> Path | None:
+    """Directory of the embedded model, if it has been made already."""
+    directory = _directory()
+    return directory if (directory / _COMPLETE).is_file() else None
+
+
 def embedded_model_directory() -> Path:
     """Directory of the embedded model, made on first use (about 20 s, 270 MB).
 
     Raises:
         ModelError: the package with the weights, or one that reads them, is missing.
     """
-    target = cache_directory() / "models" / "SmolLM2-135M-Instruct"
-    if (target / _COMPLETE).is_file():
-        return target
+    if (found := converted_model()) is not None:
+        return found
+    target = _directory()
     gguf = packaged_gguf()
     if gguf is None:
         raise ModelError(
@@ -71,6 +78,10 @@ def embedded_model_directory() -> Path:
     return target
 
 
+def _directory() -> Path:
+    return cache_directory() / "models" / "SmolLM2-135M-Instruct"
+
+
 def _convert(gguf: Path, directory: Path) -> None:
     try:
         import torch
@@ -81,7 +92,7 @@ def _convert(gguf: Path, directory: Path) -> None:
             f"the embedded model needs torch and transformers: {error}; run 'pip install hornbeam[cpu]'"
         ) from error
     try:
-        model = AutoModelForCausalLM.from_pretrained(
+        model: Any = AutoModelForCausalLM.from_pretrained(
             str(gguf.parent), gguf_file=gguf.name, quantization_config=GgufConfig(dequantize=True)
         )
         model.to(torch.bfloat16).save_pretrained(directory)

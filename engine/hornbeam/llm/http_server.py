@@ -17,6 +17,9 @@ from hornbeam.llm.protocol import Completion, ModelIdentity, Request, TokenScore
 from hornbeam.llm.tokenizer import DirectoryTokenizer
 from hornbeam.settings import ModelSettings
 
+#: What a request to a server that is down, or that is no model server, may raise.
+_UNREADABLE = (httpx.HTTPError, ValueError, LookupError, TypeError, AttributeError)
+
 
 class HttpModel:
     """One server. Start vLLM's with `--enable-prefix-caching --enable-prompt-tokens-details` and a
@@ -38,7 +41,7 @@ class HttpModel:
         self._name = str(served["id"])
         self._max_model_len = int(served.get("max_model_len") or settings.max_model_len)
         root = str(served.get("root") or "")
-        directory = settings.tokenizer or (root if Path(root).is_dir() else None)
+        directory = settings.tokenizer or (root if root and Path(root).is_dir() else None)
         if directory is None:
             raise ModelError(
                 f"{url} serves '{self._name}', whose tokenizer is not on this machine; "
@@ -86,19 +89,25 @@ class HttpModel:
         return [future.result() for future in done]
 
     def stream(self, request: Request) -> Iterator[str | Completion]:
-        body = self._body(request) | {"stream": True, "stream_options": {"include_usage": True}}
-        text, scores, usage = "", [], Usage()
+        text, scores, usage, ended = "", [], Usage(), False
         reason: Literal["stop", "length"] = "stop"
         try:
+            body = self._body(request) | {"stream": True, "stream_options": {"include_usage": True}}
             with self._client.stream("POST", f"{self._base}/completions", json=body) as response:
                 if response.status_code != 200:
                     response.read()
                     yield _failed(request, _server_error(response))
                     return
                 for line in response.iter_lines():
-                    if not line.startswith("data:") or line.endswith("[DONE]"):
+                    if not line.startswith("data:"):
                         continue
+                    if line.endswith("[DONE]"):
+                        ended = True
+                        break
                     event = json.loads(line.removeprefix("data:"))
+                    if "error" in event:
+                        yield _failed(request, f"the server answered {event['error']}")
+                        return
                     usage = _usage(event) if event.get("usage") else usage
                     for choice in event.get("choices", []):
                         if choice.get("finish_reason") == "length":
@@ -107,8 +116,11 @@ class HttpModel:
                         if choice.get("text"):
                             text += choice["text"]
                             yield choice["text"]
-        except (httpx.HTTPError, ValueError) as error:
-            yield _failed(request, f"{self._base}: {error}")
+        except _UNREADABLE as error:
+            yield _failed(request, f"{self._base}: {type(error).__name__} {error}")
+            return
+        if not ended:
+            yield _failed(request, f"{self._base}: the stream broke off")
             return
         yield Completion(request.request_id, text, reason, usage, tuple(scores))
 
@@ -120,21 +132,31 @@ class HttpModel:
         try:
             response = self._client.get(f"{self._base}/models", timeout=10.0)
             response.raise_for_status()
-            listed: list[dict[str, Any]] = response.json()["data"]
-        except (httpx.HTTPError, ValueError, KeyError) as error:
+            listed: dict[str, dict[str, Any]] = {str(m["id"]): m for m in response.json()["data"]}
+        except _UNREADABLE as error:
             raise ModelError(f"no model server answers at {self._base}/models: {error}") from error
         wanted = self._settings.name
-        for model in listed:
-            if wanted in (None, model["id"]):
+        for name, model in listed.items():
+            if wanted in (None, name):
                 return model
-        names = ", ".join(str(model["id"]) for model in listed) or "none"
-        raise ModelError(f"{self._base} does not serve '{wanted}'; it serves {names}")
+        served = ", ".join(listed) or "no model"
+        wish = f" and not '{wanted}'" if wanted else ""
+        raise ModelError(f"{self._base} serves {served}{wish}; set model.name to one that it serves")
 
     def _body(self, request: Request) -> dict[str, Any]:
+        """
+        Raises:
+            ValueError: the prompt leaves no room for an answer. (Where it leaves less than was asked for, a
+                server would refuse.)
+        """
+        length = self._tokenizer.count(request.prompt)
+        room = self._max_model_len - length
+        if room < 1:
+            raise ValueError(f"prompt of {length} tokens exceeds the context of {self._max_model_len}")
         body: dict[str, Any] = {
             "model": self._name,
             "prompt": request.prompt,
-            "max_tokens": request.max_tokens,
+            "max_tokens": min(request.max_tokens, room),
             "temperature": request.temperature,
             "seed": self._settings.seed,
             "add_special_tokens": False,  # the prompt holds them already
@@ -158,7 +180,7 @@ class HttpModel:
             return Completion(
                 request.request_id, choice["text"], reason, _usage(answer), tuple(_scores(choice))
             )
-        except (httpx.HTTPError, ValueError, KeyError, IndexError) as error:
+        except _UNREADABLE as error:
             return _failed(request, f"{self._base}: {type(error).__name__} {error}")
 
 

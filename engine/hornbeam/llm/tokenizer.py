@@ -22,11 +22,14 @@ class DirectoryTokenizer:
             raise ModelError(f"{directory} holds no tokenizer.json; name a Hugging Face model directory")
         try:
             self._tokenizer: Any = Tokenizer.from_file(str(path))
-        except Exception as error:  # noqa: BLE001 - the Rust binding raises bare Exception
+        except Exception as error:  # the Rust binding raises it bare
             raise ModelError(f"{path} is not a readable tokenizer: {error}") from error
         self.directory = directory
+        # Some chat formats have markers that are not declared special, such as <｜User｜>.
         special = [
-            token.content for token in self._tokenizer.get_added_tokens_decoder().values() if token.special
+            token.content
+            for token in self._tokenizer.get_added_tokens_decoder().values()
+            if token.special or "|" in token.content or "｜" in token.content
         ]
         self._special = re.compile("|".join(map(re.escape, sorted(special, key=len, reverse=True))) or "(?!)")
         self._template: str | None = None
@@ -54,7 +57,9 @@ class DirectoryTokenizer:
             return f"{system}\n\n{user}\n\n"
         import jinja2.sandbox
 
-        environment = jinja2.sandbox.ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+        environment = jinja2.sandbox.ImmutableSandboxedEnvironment(
+            trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+        )
         environment.globals["raise_exception"] = _raise
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
         try:
@@ -62,7 +67,10 @@ class DirectoryTokenizer:
         except jinja2.TemplateError:
             # Some templates refuse a system turn; the instructions then open the user's.
             merged = [{"role": "user", "content": f"{system}\n\n{user}"}]
-            return self._render(environment, template, merged)
+            try:
+                return self._render(environment, template, merged)
+            except jinja2.TemplateError as error:
+                raise ModelError(f"the chat template of {self.directory} fails: {error}") from error
 
     def _render(self, environment: Any, template: str, messages: list[dict[str, str]]) -> str:
         config = _read_json(self.directory / "tokenizer_config.json")

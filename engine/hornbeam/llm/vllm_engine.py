@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -91,7 +93,8 @@ class VllmModel:
                         if output.finished:
                             self._finish(output)
                         continue
-                    part: Any = output.outputs[0]
+                    outputs: Any = output.outputs  # of completions: nothing is pooled here
+                    part = outputs[0]
                     usage += Usage(0, 0, len(part.token_ids))
                     scores += _scores(part)
                     text += part.text
@@ -237,9 +240,26 @@ def _start_engine(directory: Path, settings: ModelSettings, device: Literal["cpu
         arguments["gpu_memory_utilization"] = settings.gpu_memory_utilization
         arguments["quantization"] = settings.quantization
     try:
-        return LLMEngine.from_engine_args(EngineArgs(**arguments))
+        with _without_llvmlite():
+            return LLMEngine.from_engine_args(EngineArgs(**arguments))
     except (ValueError, RuntimeError, OSError) as error:
         raise ModelError(f"vLLM cannot serve {directory}: {error}") from error
+
+
+@contextmanager
+def _without_llvmlite() -> Iterator[None]:
+    """Hide one module while vLLM starts.
+
+    vLLM 0.32 for CPU reads `__dict__` of every attribute of every loaded module. llvmlite's lazy library
+    object answers any attribute with a function, on which the start fails; numba loads it, and BM25 numba.
+    """
+    name = "llvmlite.binding.ffi"
+    module = sys.modules.pop(name, None)
+    try:
+        yield
+    finally:
+        if module is not None:
+            sys.modules[name] = module
 
 
 def _scores(part: Any) -> list[TokenScore]:

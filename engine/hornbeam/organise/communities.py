@@ -74,7 +74,9 @@ def read_graph(tables: Path, schema: GraphSchema, embedder: TextEmbedder, batch_
         names += [entity.name for entity in entities]
         descriptions += [entity.description for entity in entities]
         vectors.append(embedder.encode(entity_texts(entities, attributes), batch_size=batch_size))
-    relations = pq.read_table(tables / "relations.parquet", columns=["head_id", "type", "tail_id", "weight", "confidence"])
+    relations = pq.read_table(
+        tables / "relations.parquet", columns=["head_id", "type", "tail_id", "weight", "confidence"]
+    )
     type_names = [relation.name for relation in schema.relation_types]
     id_values, type_values = pa.array(ids, pa.string()), pa.array(type_names, pa.string())
 
@@ -101,6 +103,7 @@ def find_communities(
 ) -> Hierarchy:
     """Representation, initial clusters, merging (or Leiden), levels, centres and keywords."""
     import numpy as np
+
     from hornbeam_kernels.clustering import split_to_size
     from hornbeam_kernels.dual_perception import centres, keywords, own_scores, relation_type_counts
     from hornbeam_kernels.indexing import members_by_community
@@ -129,7 +132,12 @@ def find_communities(
     )
     if settings.partitioner == "leiden":
         leaves = leiden(
-            graph.heads, graph.tails, graph.weights, n, max_size=settings.max_community_size, seed=settings.seed
+            graph.heads,
+            graph.tails,
+            graph.weights,
+            n,
+            max_size=settings.max_community_size,
+            seed=settings.seed,
         )
     else:
         initial = split_to_size(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from itertools import chain, islice
+from typing import TYPE_CHECKING
 
-from hornbeam.extract.result import StageUsage
-from hornbeam.llm.batch import run_requests
-from hornbeam.llm.protocol import LanguageModel, Request
+from hornbeam.llm.batch import run_batches
+from hornbeam.llm.protocol import Completion, LanguageModel, Request, Usage
 from hornbeam.organise.communities import CommunityNode, GraphArrays, Hierarchy
 from hornbeam.organise.prompts import GRAMMAR, VERSION, naming_prompt, read_naming
 from hornbeam.records import content_id
@@ -16,10 +18,25 @@ from hornbeam.schema.model import GraphSchema
 from hornbeam.settings import OrganiseSettings
 from hornbeam.store.ledger import Ledger
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+STAGE = "summaries"  # in the ledger's usage
+
 _FACT_TOKENS = 360
 _WINDOW = 64
+#: Prompts in memory at once.
+_COMMUNITIES_AT_ONCE = 1024
 #: A second try at the same temperature would say the same.
 _RETRY_TEMPERATURE = 0.7
+
+
+class Unnamed(StrEnum):
+    """Why a community bears its keywords as a name."""
+
+    CUT = "summary_cut"  # the answer was cut short at every try
+    MODEL_ERROR = "model_error"  # the last try failed; another build may do better
 
 
 @dataclass(slots=True)
@@ -27,13 +44,17 @@ class Names:
     """Name and summary by community id."""
 
     texts: dict[str, tuple[str, str]] = field(default_factory=dict)
-    unnamed: list[str] = field(default_factory=list)  # fell back to keywords
+    unnamed: dict[str, Unnamed] = field(default_factory=dict)  # these fell back to their keywords
     reused: int = 0
-    usage: StageUsage = field(default_factory=StageUsage)
 
 
 class CommunityNamer:
-    """Names a hierarchy level by level, so that an upper community is told by its children's names."""
+    """Names a hierarchy level by level, so that an upper community is told by its children's names.
+
+    Args:
+        run: the ledger's run that the calls are counted for.
+        on_named: told how many more communities have a name.
+    """
 
     def __init__(
         self,
@@ -42,6 +63,8 @@ class CommunityNamer:
         model: LanguageModel,
         ledger: Ledger,
         settings: OrganiseSettings,
+        *,
+        run: int,
         on_named: Callable[[int], None] = lambda named: None,
     ) -> None:
         self._graph = graph
@@ -49,6 +72,7 @@ class CommunityNamer:
         self._model = model
         self._ledger = ledger
         self._settings = settings
+        self._run = run
         self._on_named = on_named
         self._names = Names()
 
@@ -57,64 +81,79 @@ class CommunityNamer:
         for node in hierarchy.nodes:
             if node.parent_id is not None:
                 children.setdefault(node.parent_id, []).append(node)
-        leaf_facts = self._facts_by_leaf(hierarchy)
+        leaves = _LeafRelations(self._graph, [node for node in hierarchy.nodes if node.level == 0])
         for level in range(hierarchy.levels):
-            nodes = [node for node in hierarchy.nodes if node.level == level]
-            prompts: dict[str, str] = {}
-            for node in nodes:
-                if len(node.members) == 1:
-                    self._take_entity(node)
-                    continue
-                if level == 0:
-                    facts = leaf_facts.get(node.community_id, []) + self._descriptions(node)
-                else:
-                    facts = [self._told(child) for child in children[node.community_id]]
-                prompts[node.community_id] = naming_prompt(self._model, facts, _FACT_TOKENS)
-            self._write(prompts)
-            for node in nodes:
-                if node.community_id not in self._names.texts:
-                    keywords = ", ".join(self._graph.entity_names[row] for row in node.keywords)
-                    self._names.texts[node.community_id] = (keywords, "")
-                    self._names.unnamed.append(node.community_id)
-            self._on_named(len(self._names.texts))
+            nodes = iter([node for node in hierarchy.nodes if node.level == level])
+            while some := list(islice(nodes, _COMMUNITIES_AT_ONCE)):
+                prompts: dict[str, str] = {}
+                for node in some:
+                    if len(node.members) == 1:
+                        self._take_entity(node)
+                        continue
+                    facts: Iterable[str]
+                    if level == 0:
+                        facts = chain(self._relations(leaves.of(node)), self._descriptions(node))
+                    else:
+                        facts = (self._told(child) for child in children[node.community_id])
+                    prompts[node.community_id] = naming_prompt(self._model, facts, _FACT_TOKENS)
+                self._write(prompts)
+                for node in some:
+                    if node.community_id in self._names.unnamed:
+                        keywords = ", ".join(self._graph.entity_names[row] for row in node.keywords)
+                        self._names.texts[node.community_id] = (keywords, "")
+                self._on_named(len(some))
         return self._names
 
     def _write(self, prompts: dict[str, str]) -> None:
         """Fill in what the ledger has, ask for the rest, try again what was cut short."""
         identity = self._model.identity.fingerprint
-        keys = {
-            community: content_id("s", VERSION, identity, str(self._settings.summary_tokens), prompt)
-            for community, prompt in prompts.items()
-        }
-        stored = self._ledger.get_many("summary", keys.values())
-        for community, key in keys.items():
-            if key in stored:
-                name, summary = json.loads(stored[key])
-                self._names.texts[community] = (name, summary)
-                self._names.reused += 1
+        communities: dict[str, list[str]] = {}  # by key: equal prompts are asked once
+        for community, prompt in prompts.items():
+            key = content_id("s", VERSION, identity, str(self._settings.summary_tokens), prompt)
+            communities.setdefault(key, []).append(community)
+        for key, payload in self._ledger.get_many("summary", communities).items():
+            name, summary = json.loads(payload)
+            self._take(communities.pop(key), (name, summary))
+            self._names.reused += 1
+        failed: dict[str, Unnamed] = {}
         temperature = 0.0
         for _ in range(1 + self._settings.summary_retries):
-            missing = [community for community in prompts if community not in self._names.texts]
-            if not missing:
-                return
-            for community, named in self._ask({c: prompts[c] for c in missing}, temperature):
-                self._names.texts[community] = named
-                self._ledger.put("summary", keys[community], json.dumps(named, ensure_ascii=False).encode())
+            asked = {key: prompts[same[0]] for key, same in communities.items()}
+            for batch in run_batches(self._model, self._requests(asked, temperature), _WINDOW):
+                for key, named in self._keep(batch):
+                    if isinstance(named, Unnamed):
+                        failed[key] = named
+                    else:
+                        self._take(communities.pop(key), named)
             temperature = _RETRY_TEMPERATURE
+        for key, same in communities.items():
+            self._names.unnamed.update(dict.fromkeys(same, failed[key]))
 
-    def _ask(self, prompts: dict[str, str], temperature: float) -> Iterator[tuple[str, tuple[str, str]]]:
-        requests = (
-            Request(community, prompt, self._settings.summary_tokens, grammar=GRAMMAR, temperature=temperature)
-            for community, prompt in prompts.items()
-        )
-        for completion in run_requests(self._model, requests, _WINDOW):
-            usage = completion.usage
-            self._names.usage += StageUsage(
-                calls=1, prompt=usage.prompt, cached=usage.cached, output=usage.output
+    def _requests(self, prompts: dict[str, str], temperature: float) -> Iterator[Request]:
+        for key, prompt in prompts.items():
+            yield Request(
+                key, prompt, self._settings.summary_tokens, grammar=GRAMMAR, temperature=temperature
             )
-            named = read_naming(completion.text)
-            if named is not None:
-                yield completion.request_id, named
+
+    def _keep(self, batch: Sequence[Completion]) -> list[tuple[str, tuple[str, str] | Unnamed]]:
+        """Make what a poll brought durable, with what it cost."""
+        kept: list[tuple[str, tuple[str, str] | Unnamed]] = []
+        with self._ledger.transaction():
+            for completion in batch:
+                named = read_naming(completion.text)
+                if named is not None:
+                    payload = json.dumps(named, ensure_ascii=False).encode()
+                    self._ledger.put("summary", completion.request_id, payload)
+                cause = Unnamed.MODEL_ERROR if completion.finish_reason == "error" else Unnamed.CUT
+                kept.append((completion.request_id, named or cause))
+            usage = sum((completion.usage for completion in batch), Usage())
+            self._ledger.add_usage(self._run, STAGE, calls=len(batch), **asdict(usage))
+        self._ledger.seal()
+        return kept
+
+    def _take(self, communities: Sequence[str], named: tuple[str, str]) -> None:
+        for community in communities:
+            self._names.texts[community] = named
 
     def _take_entity(self, node: CommunityNode) -> None:
         """A community of one is its entity; there is nothing to ask."""
@@ -128,24 +167,36 @@ class CommunityNamer:
         name, summary = self._names.texts[node.community_id]
         return f"{name}: {summary}" if summary else name
 
-    def _descriptions(self, node: CommunityNode) -> list[str]:
+    def _descriptions(self, node: CommunityNode) -> Iterator[str]:
         """For communities with few relations of their own."""
-        rows = list(dict.fromkeys([node.centre, *node.keywords, *node.members]))
-        return [f"{self._graph.entity_names[row]}: {self._graph.entity_descriptions[row]}" for row in rows]
+        for row in dict.fromkeys([node.centre, *node.keywords, *node.members]):
+            yield f"{self._graph.entity_names[row]}: {self._graph.entity_descriptions[row]}"
 
-    def _facts_by_leaf(self, hierarchy: Hierarchy) -> dict[str, list[str]]:
-        """Relations inside each leaf, best supported first."""
+    def _relations(self, edges: NDArray[np.int64]) -> Iterator[str]:
         graph = self._graph
-        leaf_of = {row: node.community_id for node in hierarchy.nodes if node.level == 0 for row in node.members}
-        order = sorted(
-            range(len(graph.heads)),
-            key=lambda edge: (-float(graph.weights[edge] * graph.confidences[edge]), edge),
-        )
-        facts: dict[str, list[str]] = {}
-        for edge in order:
-            head, tail = int(graph.heads[edge]), int(graph.tails[edge])
-            if leaf_of[head] == leaf_of[tail]:
-                relation = self._relation_names[int(graph.relations[edge])]
-                fact = f"{graph.entity_names[head]}: {relation}: {graph.entity_names[tail]}"
-                facts.setdefault(leaf_of[head], []).append(fact)
-        return facts
+        for edge in edges.tolist():
+            head, tail = graph.entity_names[graph.heads[edge]], graph.entity_names[graph.tails[edge]]
+            yield f"{head}: {self._relation_names[graph.relations[edge]]}: {tail}"
+
+
+class _LeafRelations:
+    """The relations inside each leaf, best supported first; 16 bytes a relation."""
+
+    def __init__(self, graph: GraphArrays, leaves: Sequence[CommunityNode]) -> None:
+        import numpy as np
+
+        leaf_of = np.zeros(len(graph.entity_ids), dtype=np.int64)  # [n]
+        for number, leaf in enumerate(leaves):
+            leaf_of[list(leaf.members)] = number
+        inside = np.flatnonzero(leaf_of[graph.heads] == leaf_of[graph.tails])
+        support = graph.weights[inside] * graph.confidences[inside]
+        owner = leaf_of[graph.heads[inside]]
+        order = np.lexsort((inside, -support, owner))
+        self._edges: NDArray[np.int64] = inside[order]
+        self._starts = np.searchsorted(owner[order], np.arange(len(leaves) + 1))
+        self._numbers = {leaf.community_id: number for number, leaf in enumerate(leaves)}
+
+    def of(self, leaf: CommunityNode) -> NDArray[np.int64]:
+        """Rows of relations."""
+        number = self._numbers[leaf.community_id]
+        return self._edges[self._starts[number] : self._starts[number + 1]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from hornbeam.llm.protocol import LanguageModel
 
@@ -24,18 +24,24 @@ OPENING = '{"name":"'
 #: A word is bounded, and the number of words: the answer always ends, in any script. A name and a summary
 #: have at least one word.
 GRAMMAR = r"""
-root ::= word (" " word){0,7} "\",\"summary\":\"" word (" " word){0,39} "\"}"
+root ::= word (" " word){0,7} "\",\"summary\":\"" word (" " word){0,29} "\"}"
 word ::= [^"\\ \x00-\x1f]{1,24}
 """.strip()
 
 
-def naming_prompt(model: LanguageModel, facts: Sequence[str], token_budget: int) -> str:
-    """Facts in order of importance; those that do not fit `token_budget` are left out."""
+def naming_prompt(model: LanguageModel, facts: Iterable[str], token_budget: int) -> str:
+    """Facts in order of importance, from the first on as many as fit `token_budget`; not one more is read.
+
+    A first fact that does not fit on its own is cut: without any, the model would invent a topic.
+    """
     shown: list[str] = []
     left = token_budget
     for fact in facts:
         line = f"- {model.neutralise(fact)}"
         cost = model.tokenizer.count(line) + 1
+        while cost > left and not shown and len(line) > 1:
+            line = line[: max(1, min(len(line) - 1, len(line) * left // cost))]
+            cost = model.tokenizer.count(line) + 1
         if cost > left:
             break
         left -= cost

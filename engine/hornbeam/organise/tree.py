@@ -1,4 +1,7 @@
-"""The communities of a version as tables: L4 of the knowledge tree, over L3 keywords, L2 triples, L1 attributes."""
+"""The communities of a version as tables.
+
+L4 of the knowledge tree, over L3 keywords, L2 triples and L1 attributes.
+"""
 
 from __future__ import annotations
 

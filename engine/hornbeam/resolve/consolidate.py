@@ -12,6 +12,7 @@ table is sorted by its id and written by one thread, so equal extractions give e
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _ROWS_PER_BATCH = 20_000
+#: Characters of one table's rows that wait in memory at most, give or take one row.
+_CHARACTERS_PER_BATCH = 16 << 20
 _DESCRIPTION_CHARACTERS = 240
 _SENTENCE_END = regex.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n{2,}")
 
@@ -83,24 +86,29 @@ def write_graph_tables(
     with duckdb.connect() as connection:
         connection.execute(f"SET memory_limit = '{memory_limit_mib}MiB'")
         connection.execute("SET temp_directory = ?", [str(scratch / "spill")])
-        connection.execute("SET preserve_insertion_order = false")
         for name in _STAGED:
-            connection.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{_sql_path(scratch, name)}')")
-        for view, sql in _VIEWS.items():
-            connection.execute(f"CREATE TEMP TABLE {view} AS {sql}", _arguments(sql, min_confidence))
+            connection.execute(
+                f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{_sql_path(scratch, name)}')"
+            )
+        # Less memory for tables whose order says nothing. Not for the queries below: results that are read
+        # as a stream lose the order of their ORDER BY with it (seen from the second vector of 2,048 rows on).
+        connection.execute("SET preserve_insertion_order = false")
+        for name, sql in _FACTS.items():
+            connection.execute(f"CREATE TEMP TABLE {name} AS {sql}", _arguments(sql, min_confidence))
+        connection.execute("SET preserve_insertion_order = false")
         for table, sql in _QUERIES.items():
             counts[table] = write_query(connection, sql, table, tables)
     return counts
 
 
 def write_query(connection: duckdb.DuckDBPyConnection, sql: str, table: str, tables: Path) -> int:
-    """Write a query's rows as a version's table, columns and types as `records` says; returns their number."""
+    """Write a query's rows as a version's table, columns and types as `records` says; returns how many."""
     schema = arrow_schema(TABLES[table])
     with _Writer(tables / f"{table}.parquet", schema) as writer:
-        reader = connection.execute(sql).to_arrow_reader(_ROWS_PER_BATCH)
-        for batch in reader:
+        result: Any = connection.sql(sql)
+        for batch in result.to_arrow_reader(_ROWS_PER_BATCH):
             writer.write_batch(batch)
-        return writer.rows
+    return writer.rows
 
 
 def _arguments(sql: str, min_confidence: float) -> list[float]:
@@ -162,13 +170,14 @@ def _fact_rows(chunk: ChunkInput) -> Iterator[tuple[str, dict[str, Any]]]:
     if chunk.extraction is None:
         return
     identities = [_entity_id(entity) for entity in chunk.extraction.entities]
+    sentences = Sentences(chunk.text)
     for entity, entity_id in zip(chunk.extraction.entities, identities, strict=True):
         for start, end in entity.spans:
             yield "found_entities", {
                 "entity_id": entity_id, "canonical": canonical_name(entity.name), "type": entity.type,
                 "name": entity.name, "chunk_id": chunk.chunk_id, "start": start, "end": end,
                 "surface": chunk.text[start:end], "confidence": entity.confidence,
-                "sentence": sentence_around(chunk.text, start, end),
+                "sentence": sentences.around(start, end),
             }  # fmt: skip
     for relation in chunk.extraction.relations:
         head, tail = identities[relation.head], identities[relation.tail]
@@ -178,7 +187,7 @@ def _fact_rows(chunk: ChunkInput) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "found_relations", {
             "relation_id": content_id("r", head, relation.type, tail), "head_id": head, "type": relation.type,
             "tail_id": tail, "chunk_id": chunk.chunk_id, "confidence": relation.confidence,
-            "sentence": sentence_around(chunk.text, *first),
+            "sentence": sentences.around(*first),
         }  # fmt: skip
     for attribute in chunk.extraction.attributes:
         owner = identities[attribute.entity]
@@ -194,22 +203,28 @@ def _entity_id(entity: FoundEntity) -> str:
     return content_id("e", canonical_name(entity.name), entity.type)
 
 
-def sentence_around(text: str, start: int, end: int) -> str:
-    """The sentence of `text` that holds the span, white space as single blanks, cut to a bound."""
-    left, right = 0, len(text)
-    for match in _SENTENCE_END.finditer(text):
-        if match.end() <= start:
-            left = match.end()
-        elif match.start() >= end:
-            right = match.start()
-            break
-    sentence = " ".join(text[left:right].split())
-    return sentence if len(sentence) <= _DESCRIPTION_CHARACTERS else sentence[:_DESCRIPTION_CHARACTERS].rstrip() + "…"
+class Sentences:
+    """The sentences of a chunk, found once: there are several mentions in each."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        gaps = [match.span() for match in _SENTENCE_END.finditer(text)]
+        self._starts = [0, *(end for _, end in gaps)]  # of sentences
+        self._ends = [*(start for start, _ in gaps), len(text)]
+
+    def around(self, start: int, end: int) -> str:
+        """The sentence (or sentences) that hold a span, white space as single blanks, cut to a bound."""
+        left = self._starts[bisect_right(self._starts, start) - 1]
+        right = self._ends[bisect_left(self._ends, end)]
+        sentence = " ".join(self._text[left:right].split())
+        if len(sentence) <= _DESCRIPTION_CHARACTERS:
+            return sentence
+        return sentence[:_DESCRIPTION_CHARACTERS].rstrip() + "…"
 
 
 # The tables, in SQL.
 
-_VIEWS = {
+_FACTS = {
     # One row per distinct fact and chunk, then per fact. Facts below the threshold end here.
     "relation_facts": """
         SELECT relation_id, any_value(head_id) AS head_id, any_value(type) AS type,
@@ -228,8 +243,9 @@ _VIEWS = {
               FROM found_attributes GROUP BY attribute_id, chunk_id)
         GROUP BY attribute_id HAVING 1 - product(1 - confidence ORDER BY chunk_id) >= ?""",
     "mention_rows": """
-        SELECT entity_id, chunk_id, start, "end", any_value(surface) AS surface, max(confidence) AS confidence,
-               any_value(type) AS type, min(name) AS name, min(sentence) AS sentence
+        SELECT entity_id, chunk_id, start, "end", any_value(surface) AS surface,
+               max(confidence) AS confidence, any_value(type) AS type, min(name) AS name,
+               min(sentence) AS sentence
         FROM found_entities GROUP BY entity_id, chunk_id, start, "end\"""",
     "written_forms": """
         SELECT entity_id, name, count(*) AS times FROM mention_rows GROUP BY entity_id, name""",
@@ -245,9 +261,10 @@ _QUERIES = {
         FROM found_chunks ORDER BY chunk_id""",
     "entities": """
         WITH forms AS (
-            SELECT entity_id, list(name ORDER BY times DESC, name) AS names FROM written_forms GROUP BY entity_id)
+            SELECT entity_id, list(name ORDER BY times DESC, name) AS names
+            FROM written_forms GROUP BY entity_id)
         SELECT m.entity_id, any_value(f.names)[1] AS name, any_value(m.type) AS type,
-               arg_max(m.sentence, (m.confidence, m.chunk_id, m.start)) AS description,
+               arg_max(m.sentence, (m.confidence, m.chunk_id, m.start, m."end")) AS description,
                list_sort(any_value(f.names)[2:]) AS aliases, count(*) AS mentions,
                coalesce(any_value(d.degree), 0) AS degree,
                least(1.0, sum(m.confidence ORDER BY m.chunk_id, m.start, m."end") / count(*)) AS confidence
@@ -273,33 +290,49 @@ _QUERIES = {
 
 
 class _Writer:
-    """A Parquet file written in batches of rows or record batches."""
+    """A Parquet file written in batches of rows, each a row group, or in record batches of any size, which
+    become row groups of a fixed number of rows: bytes must not depend on how DuckDB cut its result."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         import pyarrow.parquet as pq
 
         self._schema = schema
         self._parquet = pq.ParquetWriter(path, schema, compression="zstd")
+        self._waiting: list[pa.Table] = []
+        self._waiting_rows = 0
         self.rows = 0
 
     def __enter__(self) -> _Writer:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._waiting_rows:
+            self._write(self._waiting_rows)
         self._parquet.close()
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         import pyarrow as pa
 
-        table = pa.Table.from_batches([batch]).select(self._schema.names).cast(self._schema)
-        self._parquet.write_table(table)
         self.rows += batch.num_rows
+        self._waiting.append(pa.Table.from_batches([batch]).select(self._schema.names).cast(self._schema))
+        self._waiting_rows += batch.num_rows
+        while self._waiting_rows >= _ROWS_PER_BATCH:
+            self._write(_ROWS_PER_BATCH)
 
     def write_rows(self, rows: list[dict[str, Any]]) -> None:
         import pyarrow as pa
 
-        self._parquet.write_table(pa.Table.from_pylist(rows, schema=self._schema))
         self.rows += len(rows)
+        self._parquet.write_table(pa.Table.from_pylist(rows, schema=self._schema))
+
+    def _write(self, rows: int) -> None:
+        import pyarrow as pa
+
+        table = pa.concat_tables(self._waiting)
+        # One chunk: pages end where chunks do.
+        self._parquet.write_table(table.slice(0, rows).combine_chunks(), row_group_size=rows)
+        rest = table.slice(rows)
+        self._waiting, self._waiting_rows = ([rest] if rest.num_rows else []), rest.num_rows
 
 
 @dataclass(slots=True)
@@ -308,6 +341,7 @@ class _Writers:
 
     _open: dict[str, _Writer] = field(default_factory=dict)
     _buffers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    _characters: dict[str, int] = field(default_factory=dict)
 
     def __enter__(self) -> _Writers:
         return self
@@ -320,10 +354,13 @@ class _Writers:
     def open(self, name: str, folder: Path, schema: pa.Schema) -> None:
         self._open[name] = _Writer(folder / f"{name}.parquet", schema)
         self._buffers[name] = []
+        self._characters[name] = 0
 
     def add(self, name: str, row: dict[str, Any]) -> None:
         self._buffers[name].append(row)
-        if len(self._buffers[name]) >= _ROWS_PER_BATCH:
+        self._characters[name] += sum(len(value) for value in row.values() if isinstance(value, str))
+        full = self._characters[name] >= _CHARACTERS_PER_BATCH
+        if full or len(self._buffers[name]) >= _ROWS_PER_BATCH:
             self._flush(name)
 
     def rows(self, name: str) -> int:
@@ -333,3 +370,4 @@ class _Writers:
         if self._buffers[name]:
             self._open[name].write_rows(self._buffers[name])
             self._buffers[name] = []
+            self._characters[name] = 0

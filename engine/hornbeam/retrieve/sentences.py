@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hornbeam.index.tokens import tokenise
 
 if TYPE_CHECKING:
-    import regex  # type: ignore[import-untyped]
+    import regex
 
 
 @functools.cache

@@ -1,8 +1,9 @@
 """The ledger: one SQLite file that knows every document, chunk, stored result and run of an index.
 
 Results (a document's text, a chunk's extraction, a community's summary) are kept by content-derived key. A
-new result is durable as soon as `put` returns: it is committed to the journal table. When the journal has
-grown it is sealed into an immutable, content-addressed Parquet segment and the rows become pointers:
+new result is durable as soon as `put` returns, or the transaction around it ends: it is in the journal table.
+When the journal has grown it is sealed into immutable, content-addressed Parquet segments and the rows become
+pointers:
 
     write segment → fsync → rename → fsync folder → one transaction: pointers in, journal rows out
 
@@ -12,41 +13,49 @@ to. Readers of results look in the journal first, then in the segments.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
+import re
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from hornbeam.errors import StoreError
+from hornbeam.store.segments import read_segment, write_segment
 
 FORMAT_VERSION = 1
-_JOURNAL_LIMIT = 4096
-#: Rows of a segment that are read together. Results are looked up one by one, in any order.
-_ROWS_PER_GROUP = 64
-#: Keys looked up by one SQL statement (SQLite's own limit on parameters is far higher).
-_KEYS_AT_ONCE = 500
+#: Rows and bytes of the journal, per kind, from which it is sealed: also the size of a segment.
+_JOURNAL_ROWS = 4096
+_JOURNAL_BYTES = 64 << 20
+#: Keys or documents looked up by one SQL statement (SQLite's own limit on parameters is far higher).
+_AT_ONCE = 500
+#: How long to wait for another process's transaction.
+_BUSY_SECONDS = 30.0
 
 Kind = Literal["document", "extraction", "summary"]
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS documents (
-    document_id TEXT PRIMARY KEY, title TEXT NOT NULL, language TEXT NOT NULL,
-    characters INTEGER NOT NULL, chunking TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS sources (source TEXT PRIMARY KEY, document_id TEXT NOT NULL);
+    document_id TEXT PRIMARY KEY, language TEXT NOT NULL, characters INTEGER NOT NULL,
+    chunking TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS sources (
+    source TEXT PRIMARY KEY, file TEXT NOT NULL, document_id TEXT NOT NULL, title TEXT NOT NULL,
+    run INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS sources_by_document ON sources (document_id);
-CREATE TABLE IF NOT EXISTS rejections (path TEXT PRIMARY KEY, reason TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS sources_by_file ON sources (file, run);
+CREATE TABLE IF NOT EXISTS rejections (
+    path TEXT PRIMARY KEY, file TEXT NOT NULL, reason TEXT NOT NULL, run INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS chunks (
     document_id TEXT NOT NULL, ordinal INTEGER NOT NULL, chunk_id TEXT NOT NULL,
-    start INTEGER NOT NULL, "end" INTEGER NOT NULL, tokens INTEGER NOT NULL,
+    start INTEGER NOT NULL, "end" INTEGER NOT NULL, tokens INTEGER NOT NULL, text_hash TEXT NOT NULL,
     PRIMARY KEY (document_id, ordinal)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS failures (key TEXT PRIMARY KEY, reason TEXT NOT NULL, detail TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS failures (
+    key TEXT PRIMARY KEY, reason TEXT NOT NULL, detail TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS journal (
     kind TEXT NOT NULL, key TEXT NOT NULL, payload BLOB NOT NULL, PRIMARY KEY (kind, key)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS sealed (
@@ -60,6 +69,9 @@ CREATE TABLE IF NOT EXISTS runs (
     run INTEGER PRIMARY KEY, started REAL NOT NULL, finished REAL, version TEXT, report TEXT);
 """
 
+#: How the corpus names a record of a file: `articles.jsonl#3`, `feed.json#3.2`.
+_RECORD = re.compile(r"#\d+(\.\d+)*$")
+
 
 @dataclass(frozen=True, slots=True)
 class ChunkRow:
@@ -70,40 +82,55 @@ class ChunkRow:
     start: int
     end: int
     tokens: int
+    text_hash: str  # of the chunk's text: results are kept by it, so that keys need no text
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentRow:
     document_id: str
-    title: str
+    title: str  # at the first of its sources
     language: str
     characters: int
     sources: tuple[str, ...]  # sorted
 
 
 class Ledger:
-    """Open (or create) the ledger of an index directory. Use as a context manager."""
+    """Open (or create) the ledger of an index directory. Use as a context manager.
+
+    One process writes at a time (`write_lock`); any number read.
+    """
 
     def __init__(self, index: Path, *, create: bool) -> None:
         self._index = index
         path = index / "ledger.sqlite"
         if not create and not path.is_file():
-            raise StoreError(f"{index} is no index (no ledger.sqlite); build one with 'hornbeam index PATH --index {index}'")
+            raise StoreError(
+                f"{index} is no index (no ledger.sqlite); "
+                f"build one with 'hornbeam index PATH --index {index}'"
+            )
         try:
             index.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, isolation_level=None)
+            self._db = sqlite3.connect(path, isolation_level=None, timeout=_BUSY_SECONDS)
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(f"{path} cannot be opened: {error}") from error
+        try:
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = FULL")
             self._db.executescript(_TABLES)
-        except (sqlite3.Error, OSError) as error:
+            self._check_format()
+            #: rows and bytes of the journal by kind; an upper bound once a row was replaced
+            self._waiting = {
+                kind: (int(rows), int(size))
+                for kind, rows, size in self._db.execute(
+                    "SELECT kind, count(*), sum(length(payload)) FROM journal GROUP BY kind"
+                )
+            }
+        except sqlite3.Error as error:
+            self._db.close()
             raise StoreError(f"{path} cannot be opened: {error}") from error
-        stored = self.meta("format")
-        if stored is None:
-            self.set_meta("format", str(FORMAT_VERSION))
-        elif int(stored) != FORMAT_VERSION:
-            raise StoreError(
-                f"{index} has format {stored}, this Hornbeam reads format {FORMAT_VERSION}; build it anew"
-            )
+        except StoreError:
+            self._db.close()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -111,114 +138,194 @@ class Ledger:
     def __exit__(self, *_: object) -> None:
         self._db.close()
 
+    def _check_format(self) -> None:
+        stored = self.meta("format")
+        if stored is None:
+            self.set_meta("format", str(FORMAT_VERSION))
+        elif stored != str(FORMAT_VERSION):
+            raise StoreError(
+                f"{self._index} has format {stored}, "
+                f"this Hornbeam reads format {FORMAT_VERSION}; build it anew"
+            )
+
+    def _run(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        try:
+            return self._db.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            raise StoreError(f"{self._index / 'ledger.sqlite'}: {error}") from error
+
+    def _one(self, sql: str, values: Sequence[Any] = ()) -> Any:
+        """The first column of the first row; None without rows."""
+        rows = self._run(sql, values)
+        return rows[0][0] if rows else None
+
+    def _run_many(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
+        try:
+            self._db.executemany(sql, rows)
+        except sqlite3.Error as error:
+            raise StoreError(f"{self._index / 'ledger.sqlite'}: {error}") from error
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All writes inside become durable together, or none does. Not to be nested."""
-        self._db.execute("BEGIN IMMEDIATE")
+        self._run("BEGIN IMMEDIATE")
         try:
             yield
+            self._run("COMMIT")
         except BaseException:
-            self._db.execute("ROLLBACK")
+            if self._db.in_transaction:  # SQLite itself rolls back after some errors
+                self._run("ROLLBACK")
             raise
-        self._db.execute("COMMIT")
 
     # Facts about the index as a whole
 
     def meta(self, key: str) -> str | None:
-        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return None if row is None else str(row[0])
+        value = self._one("SELECT value FROM meta WHERE key = ?", (key,))
+        return None if value is None else str(value)
 
     def set_meta(self, key: str, value: str) -> None:
-        self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+        self._run("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
     # Documents and chunks
 
-    def source_document(self, source: str) -> str | None:
-        row = self._db.execute("SELECT document_id FROM sources WHERE source = ?", (source,)).fetchone()
-        return None if row is None else str(row[0])
+    def source_seen(self, source: str) -> tuple[str, int] | None:
+        """The document that a source holds and the last run that met it there."""
+        rows = self._run("SELECT document_id, run FROM sources WHERE source = ?", (source,))
+        return (str(rows[0][0]), int(rows[0][1])) if rows else None
 
     def has_source(self, document_id: str) -> bool:
-        row = self._db.execute("SELECT 1 FROM sources WHERE document_id = ? LIMIT 1", (document_id,)).fetchone()
-        return row is not None
+        return bool(self._run("SELECT 1 FROM sources WHERE document_id = ? LIMIT 1", (document_id,)))
 
     def chunking_of(self, document_id: str) -> str | None:
         """Fingerprint of the settings that the document was chunked with; None: unknown document."""
-        row = self._db.execute("SELECT chunking FROM documents WHERE document_id = ?", (document_id,)).fetchone()
-        return None if row is None else str(row[0])
+        chunking = self._one("SELECT chunking FROM documents WHERE document_id = ?", (document_id,))
+        return None if chunking is None else str(chunking)
 
-    def add_source(self, source: str, document_id: str) -> None:
+    def add_source(self, source: str, document_id: str, title: str, run: int) -> None:
         """A source holds one document: a changed file lets go of its old text."""
-        self._db.execute("INSERT OR REPLACE INTO sources VALUES (?, ?)", (source, document_id))
-        self._db.execute("DELETE FROM rejections WHERE path = ?", (source,))
+        self._run(
+            "INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?, ?)",
+            (source, _file_of(source), document_id, title, run),
+        )
+        self._run("DELETE FROM rejections WHERE path = ?", (source,))
 
     def add_document(
-        self, document_id: str, title: str, language: str, characters: int, chunking: str, chunks: Iterable[ChunkRow]
+        self, document_id: str, language: str, characters: int, chunking: str, chunks: Iterable[ChunkRow]
     ) -> None:
-        self._db.execute(
-            "INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?, ?)",
-            (document_id, title, language, characters, chunking),
+        self._run(
+            "INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?)",
+            (document_id, language, characters, chunking),
         )
-        self._db.execute("DELETE FROM chunks WHERE document_id = ?", (document_id,))
-        self._db.executemany(
-            "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?)",
-            [(document_id, i, c.chunk_id, c.start, c.end, c.tokens) for i, c in enumerate(chunks)],
+        self._run("DELETE FROM chunks WHERE document_id = ?", (document_id,))
+        self._run_many(
+            "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                (document_id, place, chunk.chunk_id, chunk.start, chunk.end, chunk.tokens, chunk.text_hash)
+                for place, chunk in enumerate(chunks)
+            ),
         )
 
-    def add_rejection(self, path: str, reason: str) -> None:
+    def add_rejection(self, path: str, reason: str, run: int) -> None:
         """A source that can no longer be read holds no document."""
-        self._db.execute("INSERT OR REPLACE INTO rejections VALUES (?, ?)", (path, reason))
-        self._db.execute("DELETE FROM sources WHERE source = ?", (path,))
+        self._run(
+            "INSERT OR REPLACE INTO rejections VALUES (?, ?, ?, ?)", (path, _file_of(path), reason, run)
+        )
+        self._run("DELETE FROM sources WHERE source = ?", (path,))
+
+    def vanished(self, run: int) -> list[tuple[str, str]]:
+        """(source, file) of what `run` did not meet, read or rejected, in files that it has met."""
+        met = "SELECT file FROM sources WHERE run = ?1 UNION SELECT file FROM rejections WHERE run = ?1"
+        rows = self._run(
+            f"SELECT source, file FROM sources WHERE run <> ?1 AND file IN ({met}) "
+            f"UNION SELECT path, file FROM rejections WHERE run <> ?1 AND file IN ({met})",
+            (run,),
+        )
+        return [(str(source), str(file)) for source, file in rows]
+
+    def forget_sources(self, sources: Iterable[str]) -> None:
+        """Let go of sources, read or rejected. A document without a source is no longer in the graph."""
+        names = [(source,) for source in sources]
+        self._run_many("DELETE FROM sources WHERE source = ?", names)
+        self._run_many("DELETE FROM rejections WHERE path = ?", names)
 
     def documents(self) -> Iterator[DocumentRow]:
-        """Documents that some source holds, by id."""
-        rows = self._db.execute(
-            "SELECT d.document_id, d.title, d.language, d.characters, json_group_array(s.source) "
-            "FROM documents d JOIN sources s USING (document_id) GROUP BY d.document_id ORDER BY d.document_id"
-        )
-        for document_id, title, language, characters, sources in rows:
-            yield DocumentRow(document_id, title, language, characters, tuple(sorted(json.loads(sources))))
+        """Documents that some source holds, by id. The ledger may be written to meanwhile."""
+        last = ""
+        while True:
+            # A page at a time, found by key: an open cursor would see half of what is written meanwhile.
+            page = self._run(
+                "SELECT d.document_id, d.language, d.characters, "
+                "json_group_array(json_array(s.source, s.title)) "
+                "FROM documents d JOIN sources s USING (document_id) WHERE d.document_id > ? "
+                "GROUP BY d.document_id ORDER BY d.document_id LIMIT ?",
+                (last, _AT_ONCE),
+            )
+            for document_id, language, characters, places in page:
+                found = sorted((source, title) for source, title in json.loads(places))
+                sources = tuple(source for source, _ in found)
+                yield DocumentRow(document_id, found[0][1], language, characters, sources)
+            if len(page) < _AT_ONCE:
+                return
+            last = page[-1][0]
 
-    def chunks(self, document_id: str) -> list[ChunkRow]:
-        rows = self._db.execute(
-            'SELECT chunk_id, document_id, start, "end", tokens FROM chunks WHERE document_id = ? ORDER BY ordinal',
-            (document_id,),
-        )
-        return [ChunkRow(*row) for row in rows]
+    def chunks(self, document_ids: Iterable[str]) -> dict[str, list[ChunkRow]]:
+        """Chunks of each document, in order."""
+        found: dict[str, list[ChunkRow]] = {document_id: [] for document_id in document_ids}
+        for some in _portions(found):
+            rows = self._run(
+                'SELECT chunk_id, document_id, start, "end", tokens, text_hash FROM chunks '
+                f"WHERE document_id IN ({_marks(some)}) ORDER BY document_id, ordinal",
+                some,
+            )
+            for row in rows:
+                found[row[1]].append(ChunkRow(*row))
+        return found
 
     def counts(self) -> dict[str, int]:
         """Documents that some source holds, their chunks, and rejected inputs."""
-        active = "SELECT DISTINCT document_id FROM sources"
+        held = "SELECT DISTINCT document_id FROM sources"
         queries = {
-            "documents": f"SELECT count(*) FROM ({active})",
-            "chunks": f"SELECT count(*) FROM chunks WHERE document_id IN ({active})",
+            "documents": f"SELECT count(*) FROM ({held})",
+            "chunks": f"SELECT count(*) FROM chunks WHERE document_id IN ({held})",
             "rejected": "SELECT count(*) FROM rejections",
         }
-        return {name: int(self._db.execute(sql).fetchone()[0]) for name, sql in queries.items()}
+        return {name: int(self._one(sql)) for name, sql in queries.items()}
 
     def rejections(self) -> list[tuple[str, str]]:
-        return [(str(p), str(r)) for p, r in self._db.execute("SELECT path, reason FROM rejections ORDER BY path")]
+        """(path, reason), sorted by path."""
+        rows = self._run("SELECT path, reason FROM rejections ORDER BY path")
+        return [(str(path), str(reason)) for path, reason in rows]
 
     # Results
 
     def put(self, kind: Kind, key: str, payload: bytes) -> None:
-        """Keep a result. Durable on return, unless inside `transaction`."""
-        self._db.execute("INSERT OR REPLACE INTO journal VALUES (?, ?, ?)", (kind, key, payload))
-        if kind == "extraction":
-            self._db.execute("DELETE FROM failures WHERE key = ?", (key,))
+        """Keep a result, in place of an earlier one. Durable on return, unless inside `transaction`."""
+        self._run("INSERT OR REPLACE INTO journal VALUES (?, ?, ?)", (kind, key, payload))
+        rows, size = self._waiting.get(kind, (0, 0))
+        self._waiting[kind] = (rows + 1, size + len(payload))
 
     def put_failure(self, key: str, reason: str, detail: str) -> None:
-        """A chunk that failed: counted, and tried again by the next run."""
-        self._db.execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?)", (key, reason, detail))
+        """An extraction that is to be tried again by the next run."""
+        self._run("INSERT OR REPLACE INTO failures VALUES (?, ?, ?)", (key, reason, detail))
 
-    def failure(self, key: str) -> str | None:
-        row = self._db.execute("SELECT reason FROM failures WHERE key = ?", (key,)).fetchone()
-        return None if row is None else str(row[0])
+    def clear_failure(self, key: str) -> None:
+        self._run("DELETE FROM failures WHERE key = ?", (key,))
 
-    def has(self, kind: Kind, key: str) -> bool:
-        for table in ("journal", "sealed"):
-            if self._db.execute(f"SELECT 1 FROM {table} WHERE kind = ? AND key = ?", (kind, key)).fetchone():
-                return True
-        return False
+    def failures(self, keys: Iterable[str]) -> dict[str, str]:
+        """Reasons by key, of those that failed."""
+        found: dict[str, str] = {}
+        for some in _portions(keys):
+            found.update(self._run(f"SELECT key, reason FROM failures WHERE key IN ({_marks(some)})", some))
+        return found
+
+    def present(self, kind: Kind, keys: Iterable[str]) -> set[str]:
+        """Those of the keys that have a result."""
+        found: set[str] = set()
+        for some in _portions(keys):
+            for table in ("journal", "sealed"):
+                sql = f"SELECT key FROM {table} WHERE kind = ? AND key IN ({_marks(some)})"
+                found.update(key for (key,) in self._run(sql, (kind, *some)))
+        return found
 
     def get_many(self, kind: Kind, keys: Iterable[str]) -> dict[str, bytes]:
         """Payloads by key; a key without one is absent.
@@ -226,95 +333,71 @@ class Ledger:
         Raises:
             StoreError: a segment that the ledger points to is missing or damaged.
         """
-        wanted = list(dict.fromkeys(keys))
         found: dict[str, bytes] = {}
-        places: dict[str, list[tuple[int, str]]] = {}
-        for first in range(0, len(wanted), _KEYS_AT_ONCE):
-            some = wanted[first : first + _KEYS_AT_ONCE]
-            marks = ",".join("?" * len(some))
-            rows = self._db.execute(
-                f"SELECT key, segment, place FROM sealed WHERE kind = ? AND key IN ({marks})", (kind, *some)
-            )
-            for key, segment, place in rows:
-                places.setdefault(segment, []).append((place, key))
-            rows = self._db.execute(
-                f"SELECT key, payload FROM journal WHERE kind = ? AND key IN ({marks})", (kind, *some)
-            )
-            found.update((key, bytes(payload)) for key, payload in rows)
-        for segment, entries in sorted(places.items()):
-            payloads = self._read_segment(segment, [place for place, _ in entries])
-            for place, key in entries:
-                found.setdefault(key, payloads[place])
+        places: dict[str, dict[str, int]] = {}  # segment → key → row
+        for some in _portions(keys):
+            wanted = f"WHERE kind = ? AND key IN ({_marks(some)})"
+            found.update(self._run(f"SELECT key, payload FROM journal {wanted}", (kind, *some)))
+            for key, segment, place in self._run(
+                f"SELECT key, segment, place FROM sealed {wanted}", (kind, *some)
+            ):
+                if key not in found:
+                    places.setdefault(segment, {})[key] = place
+        for segment, rows in sorted(places.items()):
+            payloads = read_segment(self._index / "segments" / segment, rows.values())
+            found.update((key, payloads[place]) for key, place in rows.items())
         return found
 
-    def seal(self, *, at_least: int = _JOURNAL_LIMIT) -> None:
-        """Move the journal into segments, one per kind that has `at_least` rows."""
-        kinds = self._db.execute("SELECT kind FROM journal GROUP BY kind HAVING count(*) >= ?", (at_least,)).fetchall()
-        for (kind,) in kinds:
-            rows = self._db.execute(
-                "SELECT key, payload FROM journal WHERE kind = ? ORDER BY key", (kind,)
-            ).fetchall()
-            segment = self._write_segment(kind, rows)
-            with self.transaction():
-                self._db.executemany(
-                    "INSERT OR REPLACE INTO sealed VALUES (?, ?, ?, ?)",
-                    [(kind, key, segment, place) for place, (key, _) in enumerate(rows)],
-                )
-                self._db.executemany(
-                    "DELETE FROM journal WHERE kind = ? AND key = ?", [(kind, key) for key, _ in rows]
-                )
+    def seal(self, *, rows: int = _JOURNAL_ROWS, size: int = _JOURNAL_BYTES) -> None:
+        """Move into segments what the journal has, kind by kind, where it has `rows` rows or `size` bytes.
 
-    def _write_segment(self, kind: str, rows: list[tuple[str, bytes]]) -> str:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        Cheap when there is nothing to do. Not inside `transaction`.
+        """
+        for kind, (waiting_rows, waiting_size) in list(self._waiting.items()):
+            if waiting_rows >= rows or waiting_size >= size:
+                while self._seal_segment(kind):
+                    pass
+                self._waiting[kind] = (0, 0)
 
-        folder = self._index / "segments"
-        folder.mkdir(exist_ok=True)
-        digest = hashlib.sha256()
-        for key, payload in rows:
-            digest.update(key.encode() + len(payload).to_bytes(8, "little") + payload)
-        name = f"{kind}-{digest.hexdigest()[:32]}.parquet"
-        table = pa.table(
-            {
-                "key": pa.array([key for key, _ in rows], pa.string()),
-                "payload": pa.array([payload for _, payload in rows], pa.large_binary()),
-            },
-            metadata={"hornbeam_format": str(FORMAT_VERSION), "kind": kind},
-        )
-        temporary = folder / f".{name}.{os.getpid()}"
-        pq.write_table(table, temporary, compression="zstd", row_group_size=_ROWS_PER_GROUP)
-        sync_file(temporary)
-        temporary.rename(folder / name)
-        sync_directory(folder)
-        return name
-
-    def _read_segment(self, name: str, places: list[int]) -> dict[int, bytes]:
-        """Payloads at the given rows, and their neighbours."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        path = self._index / "segments" / name
-        found: dict[int, bytes] = {}
-        try:
-            with pq.ParquetFile(path) as file:
-                for group in sorted({place // _ROWS_PER_GROUP for place in places}):
-                    payloads = file.read_row_group(group, columns=["payload"])["payload"].to_pylist()
-                    found.update(enumerate(payloads, start=group * _ROWS_PER_GROUP))
-        except (OSError, pa.ArrowException) as error:
-            raise StoreError(f"segment {path} is missing or damaged: {error}") from error
-        return found
+    def _seal_segment(self, kind: str) -> bool:
+        """Seal one segment's worth; False when there was nothing."""
+        rows: list[tuple[str, bytes]] = []
+        size = 0
+        cursor = self._db.execute("SELECT key, payload FROM journal WHERE kind = ? ORDER BY key", (kind,))
+        for key, payload in islice(cursor, _JOURNAL_ROWS):
+            rows.append((key, payload))
+            size += len(payload)
+            if size >= _JOURNAL_BYTES:
+                break
+        cursor.close()
+        if not rows:
+            return False
+        segment = write_segment(self._index / "segments", kind, rows, FORMAT_VERSION)
+        with self.transaction():
+            self._run_many(
+                "INSERT OR REPLACE INTO sealed VALUES (?, ?, ?, ?)",
+                ((kind, key, segment, place) for place, (key, _) in enumerate(rows)),
+            )
+            self._run_many("DELETE FROM journal WHERE kind = ? AND key = ?", ((kind, key) for key, _ in rows))
+        return True
 
     # Runs and what they cost
 
     def start_run(self) -> int:
-        cursor = self._db.execute("INSERT INTO runs (started) VALUES (?)", (time.time(),))
-        return int(cursor.lastrowid or 0)
+        return int(self._one("INSERT INTO runs (started) VALUES (?) RETURNING run", (time.time(),)))
 
     def add_usage(
-        self, run: int, stage: str, *, calls: int = 0, prompt: int = 0, cached: int = 0, output: int = 0,
+        self,
+        run: int,
+        stage: str,
+        *,
+        calls: int = 0,
+        prompt: int = 0,
+        cached: int = 0,
+        output: int = 0,
         seconds: float = 0.0,
-    ) -> None:  # fmt: skip
-        self._db.execute(
+    ) -> None:
+        self._run(
             "INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, stage) DO UPDATE SET "
             "calls = calls + excluded.calls, prompt = prompt + excluded.prompt, "
             "cached = cached + excluded.cached, output = output + excluded.output, "
@@ -324,35 +407,36 @@ class Ledger:
 
     def usage(self, run: int | None = None) -> dict[str, dict[str, Any]]:
         """Calls, tokens and seconds by stage, of one run or of all."""
-        rows = self._db.execute(
+        rows = self._run(
             "SELECT stage, sum(calls), sum(prompt), sum(cached), sum(output), sum(seconds) FROM usage "
-            "WHERE ? IS NULL OR run = ? GROUP BY stage ORDER BY stage",
-            (run, run),
+            "WHERE ?1 IS NULL OR run = ?1 GROUP BY stage ORDER BY stage",
+            (run,),
         )
         names = ("calls", "prompt", "cached", "output", "seconds")
         return {stage: dict(zip(names, values, strict=True)) for stage, *values in rows}
 
     def finish_run(self, run: int, version: str | None, report: str) -> None:
-        self._db.execute(
-            "UPDATE runs SET finished = ?, version = ?, report = ? WHERE run = ?", (time.time(), version, report, run)
+        self._run(
+            "UPDATE runs SET finished = ?, version = ?, report = ? WHERE run = ?",
+            (time.time(), version, report, run),
         )
 
     def last_report(self) -> str | None:
-        row = self._db.execute(
-            "SELECT report FROM runs WHERE report IS NOT NULL ORDER BY run DESC LIMIT 1"
-        ).fetchone()
-        return None if row is None else str(row[0])
+        report = self._one("SELECT report FROM runs WHERE report IS NOT NULL ORDER BY run DESC LIMIT 1")
+        return None if report is None else str(report)
 
 
-def sync_file(path: Path) -> None:
-    """Force a written file to the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _file_of(source: str) -> str:
+    """The file that a source is, or is a record of."""
+    return _RECORD.sub("", source)
 
 
-def sync_directory(path: Path) -> None:
-    """Force a folder's entries (new names, renames) to the disk."""
-    sync_file(path)
+def _portions(keys: Iterable[str]) -> Iterator[list[str]]:
+    """Distinct keys, as many as go into one statement."""
+    distinct = iter(dict.fromkeys(keys))
+    while some := list(islice(distinct, _AT_ONCE)):
+        yield some
+
+
+def _marks(values: Sequence[str]) -> str:
+    return ",".join("?" * len(values))

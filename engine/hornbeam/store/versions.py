@@ -1,8 +1,8 @@
 """Immutable versions of a graph: written aside, published by one rename, promoted by another.
 
-    INDEX/versions/.building-<pid>/   being written; never read
-    INDEX/versions/<id>/              complete; never changed
-    INDEX/CURRENT                     id of the version that readers open
+INDEX/versions/.building-<pid>/   being written; never read
+INDEX/versions/<id>/              complete; never changed
+INDEX/CURRENT                     id of the version that readers open
 """
 
 from __future__ import annotations
@@ -10,13 +10,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hornbeam.errors import StoreError
-from hornbeam.store.ledger import FORMAT_VERSION, sync_directory, sync_file
+from hornbeam.store.disk import sync_directory, sync_file
+from hornbeam.store.ledger import FORMAT_VERSION
+
+_VERSION_ID = re.compile(r"v[0-9a-f]{16}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +31,8 @@ class Version:
 
 
 def begin_version(index: Path) -> Path:
-    """An empty folder to write a version into; what a killed build of this or another process left is removed."""
+    """An empty folder to write a version into. What a killed build left is removed: the caller holds the
+    index's `write_lock`, so nobody else is building."""
     versions = index / "versions"
     versions.mkdir(parents=True, exist_ok=True)
     for left in versions.glob(".building-*"):
@@ -46,29 +51,53 @@ def version_identity(building: Path, *, inputs: str) -> str:
 
 
 def publish_version(index: Path, building: Path, version_id: str, manifest: dict[str, Any]) -> Version:
-    """Write the manifest, force everything to disk and give the folder its name. A version of the same id has
-    the same content, so it is kept and the new copy dropped."""
+    """Write the manifest, force everything to disk and give the folder its name.
+
+    A version of the same id has the same content, so it is kept and the new copy dropped; unless it cannot be
+    read, when the new one takes its place.
+    """
     files = {
         str(path.relative_to(building)): {"bytes": path.stat().st_size, "sha256": file_checksum(path)}
         for path in sorted(building.rglob("*"))
         if path.is_file()
     }
     manifest = {"format": FORMAT_VERSION, "version": version_id, **manifest, "files": files}
-    (building / "manifest.json").write_text(json.dumps(manifest, ensure_ascii=False, indent=2) + "\n", "utf-8")
+    text = json.dumps(manifest, ensure_ascii=False, indent=2) + "\n"
+    (building / "manifest.json").write_text(text, "utf-8")
     for path in building.rglob("*"):
         sync_file(path)
     sync_file(building)
     target = index / "versions" / version_id
-    if target.exists():
+    if target.exists() and _is_readable(index, version_id):
         shutil.rmtree(building)
     else:
-        building.rename(target)
+        if target.exists():
+            # Under a name that the next build clears away, should this one not come to it.
+            damaged = building.with_name(f".building-damaged-{os.getpid()}")
+            target.rename(damaged)
+            building.rename(target)
+            shutil.rmtree(damaged)
+        else:
+            building.rename(target)
     sync_directory(index / "versions")
     return read_version(index, version_id)
 
 
+def _is_readable(index: Path, version_id: str) -> bool:
+    try:
+        read_version(index, version_id)
+    except StoreError:
+        return False
+    return True
+
+
 def promote(index: Path, version_id: str) -> None:
-    """Make a version the one that readers open; atomic."""
+    """Make a version the one that readers open; atomic.
+
+    Raises:
+        StoreError: there is no such version.
+    """
+    read_version(index, version_id)
     temporary = index / f".CURRENT-{os.getpid()}"
     temporary.write_text(version_id + "\n", "utf-8")
     sync_file(temporary)
@@ -88,14 +117,17 @@ def read_version(index: Path, version_id: str) -> Version:
     Raises:
         StoreError: there is no such version, or its manifest cannot be read.
     """
+    if not _VERSION_ID.fullmatch(version_id):  # a path would lead out of the index
+        raise StoreError(f"'{version_id}' is no version id; 'hornbeam versions --index {index}' lists them")
     directory = index / "versions" / version_id
     try:
         manifest = json.loads((directory / "manifest.json").read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise StoreError(f"version {version_id} of {index} cannot be read: {error}") from error
-    if manifest.get("format") != FORMAT_VERSION:
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT_VERSION:
+        found = manifest.get("format") if isinstance(manifest, dict) else "unknown"
         raise StoreError(
-            f"version {version_id} of {index} has format {manifest.get('format')}, "
+            f"version {version_id} of {index} has format {found}, "
             f"this Hornbeam reads format {FORMAT_VERSION}; build it anew"
         )
     return Version(version_id, directory, manifest)
@@ -110,17 +142,26 @@ def open_current(index: Path) -> Version:
     version_id = current_version_id(index)
     if version_id is None:
         detail = "no build was promoted yet" if (index / "ledger.sqlite").is_file() else "it is no index"
-        raise StoreError(f"{index} has no current version ({detail}); run 'hornbeam index PATH --index {index}'")
+        raise StoreError(
+            f"{index} has no current version ({detail}); run 'hornbeam index PATH --index {index}'"
+        )
     return read_version(index, version_id)
 
 
-def find_version_with_inputs(index: Path, inputs: str) -> Version | None:
-    """A published version that was built from exactly these inputs."""
-    for path in sorted((index / "versions").glob("v*/manifest.json")):
+def list_versions(index: Path) -> list[Version]:
+    """The complete versions that this Hornbeam can read, oldest first."""
+    found = []
+    for path in (index / "versions").glob("v*/manifest.json"):
         try:
-            version = read_version(index, path.parent.name)
+            found.append(read_version(index, path.parent.name))
         except StoreError:
-            continue  # of another format, or damaged: built anew
+            continue  # of another format, or damaged
+    return sorted(found, key=lambda version: (version.manifest.get("created", 0.0), version.version_id))
+
+
+def find_version_with_inputs(index: Path, inputs: str) -> Version | None:
+    """The newest published version that was built from exactly these inputs."""
+    for version in reversed(list_versions(index)):
         if version.manifest.get("inputs") == inputs:
             return version
     return None

@@ -1,10 +1,10 @@
 from pathlib import Path
 
 import pytest
-from version_by_hand import HashedWords, small_rows, write_tables
 
 from hornbeam.index.build import build_indexes
 from hornbeam.settings import EmbedderSettings
+from support.version_by_hand import HashedWords, small_rows, write_tables
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from version_by_hand import ENTITIES, RELATIONS, HashedWords, small_rows, write_tables
 
 from hornbeam.errors import StoreError
 from hornbeam.index.adjacency import Adjacency
@@ -12,6 +11,7 @@ from hornbeam.index.rows import Links, MappedTable
 from hornbeam.index.texts import entity_texts, triple_text
 from hornbeam.index.vectors import VectorIndex
 from hornbeam.settings import EmbedderSettings
+from support.version_by_hand import ENTITIES, RELATIONS, HashedWords, small_rows, write_tables
 
 
 def test_row_numbers_replace_identifiers(version: Path) -> None:

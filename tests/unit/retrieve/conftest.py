@@ -1,18 +1,13 @@
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-# The version made by hand is shared with the tests of the index; test folders are no packages.
-sys.path.insert(0, str(Path(__file__).parents[1] / "index"))
-
-from version_by_hand import HashedWords, small_rows, write_tables
-
 from hornbeam.index.build import build_indexes
 from hornbeam.retrieve.knowledge_base import KnowledgeBase
 from hornbeam.settings import EmbedderSettings
+from support.version_by_hand import HashedWords, small_rows, write_tables
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 from collections.abc import Callable
 
 import pytest
-from version_by_hand import TEXTS, small_rows
 
 from hornbeam.records import Chunk, Document
 from hornbeam.retrieve.evidence import Evidence, pack_evidence
@@ -9,6 +8,7 @@ from hornbeam.retrieve.knowledge_base import KnowledgeBase
 from hornbeam.retrieve.search import search
 from hornbeam.retrieve.sentences import nearest_run, sentence_spans
 from hornbeam.settings import RetrieveSettings
+from support.version_by_hand import TEXTS, small_rows
 
 QUESTION = "Marie Curie was born in the capital of which country?"
 

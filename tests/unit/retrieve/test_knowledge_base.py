@@ -2,10 +2,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from version_by_hand import HashedWords, small_rows
 
 from hornbeam.errors import StoreError
 from hornbeam.retrieve.knowledge_base import KnowledgeBase
+from support.version_by_hand import HashedWords, small_rows
 
 
 def test_another_embedder_is_refused_in_one_line(kb: KnowledgeBase) -> None:

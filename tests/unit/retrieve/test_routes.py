@@ -3,7 +3,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from version_by_hand import HashedWords, small_rows
 
 from hornbeam.records import Entity
 from hornbeam.retrieve.knowledge_base import KnowledgeBase
@@ -19,6 +18,7 @@ from hornbeam.retrieve.routes import (
 )
 from hornbeam.retrieve.search import ROUTES
 from hornbeam.settings import RetrieveSettings
+from support.version_by_hand import HashedWords, small_rows
 
 SETTINGS = RetrieveSettings()
 TWO_HOPS = "Marie Curie was born in the capital of which country?"

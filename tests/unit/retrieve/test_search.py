@@ -2,13 +2,13 @@ import json
 from collections.abc import Callable
 
 import pytest
-from version_by_hand import TEXTS, small_rows
 
 from hornbeam.records import Entity
 from hornbeam.retrieve.evidence import pack_evidence
 from hornbeam.retrieve.knowledge_base import KnowledgeBase
 from hornbeam.retrieve.search import ROUTES, search
 from hornbeam.settings import RetrieveSettings
+from support.version_by_hand import TEXTS, small_rows
 
 SETTINGS = RetrieveSettings()
 QUESTION = "Marie Curie was born in the capital of which country?"
@@ -148,11 +148,10 @@ def test_imported_triples_without_text_are_evidence_without_a_quote(
 
 
 def test_the_real_embedder_finds_a_paraphrase(tmp_path_factory: pytest.TempPathFactory) -> None:
-    from version_by_hand import write_tables
-
     from hornbeam.index.build import build_indexes
     from hornbeam.index.embedder import Embedder, find_embedder
     from hornbeam.settings import EmbedderSettings
+    from support.version_by_hand import write_tables
 
     embedder = Embedder(find_embedder(None), device="cpu")
     directory = write_tables(tmp_path_factory.mktemp("real") / "version", small_rows())

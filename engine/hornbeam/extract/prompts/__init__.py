@@ -33,7 +33,12 @@ _TEXT_HEAD = "Text: "
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A worked example: facts that the text states, in the schema's types."""
+    """A worked example: facts that the text states, in the schema's types.
+
+    It is an answer that the grammars allow with default settings: entities in reading order, facts in the
+    order of their heads, no more of each than the limits. A model that follows the form then never wants
+    what it cannot have.
+    """
 
     text: str
     entities: tuple[tuple[str, str], ...]
@@ -101,13 +106,17 @@ def _made_example(schema: GraphSchema) -> Example:
             by_type[entity_type] = next(names)
         return by_type[entity_type]
 
-    sentences, relations = [], []
+    sentences: list[str] = []
+    relations: list[tuple[str, str, str]] = []
     seen: set[tuple[str, str]] = set()
     for relation in schema.relation_types:
         head_type = schema.head_types(relation.name)[0]
         tail_type = next((t for t in schema.tail_types(relation.name) if t != head_type), None)
-        if tail_type is None or (head_type, tail_type) in seen or len(relations) == _MADE_RELATIONS:
+        told = sum(head == by_type.get(head_type) for head, _, _ in relations)
+        if tail_type is None or (head_type, tail_type) in seen or told == _MADE_PER_HEAD:
             continue
+        if len(relations) == _MADE_RELATIONS:
+            break
         seen.add((head_type, tail_type))
         head, tail = name_of(head_type), name_of(tail_type)
         sentences.append(f"{head} {relation.name.replace('_', ' ')} {tail}.")
@@ -115,11 +124,13 @@ def _made_example(schema: GraphSchema) -> Example:
     if not relations:
         first = schema.entity_types[0].name
         sentences.append(f"It was {name_of(first)}.")
+    # In order of first mention; relations in the order of their heads.
     entities = tuple((name, entity_type) for entity_type, name in by_type.items())
+    relations.sort(key=lambda relation: list(by_type.values()).index(relation[0]))
     return Example(" ".join(sentences), entities, tuple(relations), ())
 
 
-_MADE_RELATIONS = 5
+_MADE_RELATIONS, _MADE_PER_HEAD = 5, 2
 _MADE_NAMES = (
     "Alba Quill", "Borin Vale", "Cedra", "Dorn Hollow", "Elvane", "Farrow Point", "Gild Marsh", "Hestor",
     "Ilmar Reach", "Jorvane",
@@ -129,11 +140,15 @@ _MADE_NAMES = (
 def _fits(example: Example, schema: GraphSchema) -> bool:
     types = dict(example.entities)
     known = {entity_type.name for entity_type in schema.entity_types}
-    attributes = {attribute.name for attribute in schema.attribute_types}
     return (
         set(types.values()) <= known
-        and all(schema.allows(relation, types[head], types[tail]) for head, relation, tail in example.relations)
-        and all(name in attributes for _, name, _ in example.attributes)
+        and all(
+            schema.allows(relation, types[head], types[tail]) for head, relation, tail in example.relations
+        )
+        and all(
+            name in {attribute.name for attribute in schema.attributes_of(types[owner])}
+            for owner, name, _ in example.attributes
+        )
     )
 
 
@@ -157,5 +172,7 @@ def _template() -> str:
 
 @cache
 def _written_examples() -> dict[str, list[dict[str, Any]]]:
-    loaded: dict[str, list[dict[str, Any]]] = json.loads(files(__name__).joinpath("examples.json").read_text("utf-8"))
+    loaded: dict[str, list[dict[str, Any]]] = json.loads(
+        files(__name__).joinpath("examples.json").read_text("utf-8")
+    )
     return loaded

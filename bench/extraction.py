@@ -1,0 +1,179 @@
+"""Throughput of two-stage extraction with the model in use: chunks a minute, tokens a chunk, cache, grammars.
+
+    python bench/extraction.py [PATH] --limit 100 [--schema general] [--json]
+
+PATH is anything that `hornbeam index` reads; by default the demo corpus. The same chunks are then generated
+without a grammar, to the same number of tokens each, in the same process: the ratio is what the constraint
+costs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import statistics
+import time
+from pathlib import Path
+
+from hornbeam.corpus import Chunker, read_corpus
+from hornbeam.extract.result import StageUsage
+from hornbeam.extract.stages import Extractor
+from hornbeam.grammar.entities import entity_grammar
+from hornbeam.grammar.relations import NamedEntity, relation_grammar
+from hornbeam.grammar.spans import SpanLexicon
+from hornbeam.llm.batch import run_requests
+from hornbeam.llm.opening import open_model
+from hornbeam.llm.protocol import LanguageModel, Request
+from hornbeam.records import Document
+from hornbeam.schema import GraphSchema, load_schema
+from hornbeam.settings import Settings, load_settings
+
+
+_DEMO = Path(__file__).parent.parent / "examples" / "corpus"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "path", nargs="?", type=Path, default=Path(__file__).parent.parent / "examples" / "corpus"
+    )
+    parser.add_argument("--limit", type=int, default=100)
+    parser.add_argument("--schema", default="general")
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    settings, schema = load_settings(), load_schema(arguments.schema)
+    model = open_model(settings)
+    texts = _chunk_texts(arguments.path, arguments.limit, settings, model)
+    report = measure(texts, settings, schema, model)
+    model.close()
+    print(json.dumps(report, indent=2) if arguments.json else _as_text(report))
+
+
+def measure(
+    texts: list[str], settings: Settings, schema: GraphSchema, model: LanguageModel
+) -> dict[str, object]:
+    extractor = Extractor(model, schema, settings.extract)
+    list(extractor.run([("warm up", texts[0])]))  # starts the engine, fills the prompt's head into the cache
+    started = time.perf_counter()
+    results = dict(extractor.run((str(number), text) for number, text in enumerate(texts)))
+    seconds = time.perf_counter() - started
+    stages: dict[str, StageUsage] = {}
+    for result in results.values():
+        for stage, usage in result.usage.items():
+            stages[stage] = stages.get(stage, StageUsage()) + usage
+    output = sum(usage.output for usage in stages.values())
+
+    # The same prompts and lengths, unconstrained. Stage two's prompts need the entities that were found.
+    requests = []
+    for number, text in enumerate(texts):
+        result = results[str(number)]
+        named = [NamedEntity(entity.name, entity.type) for entity in result.entities]
+        prompts = {
+            "entities": extractor.prompt.entities(text),
+            "relations": extractor.prompt.relations(text, named),
+        }
+        requests += [
+            Request(f"{number} {stage}", prompts[stage], max(1, usage.output), logprobs=True)
+            for stage, usage in result.usage.items()
+        ]
+    started = time.perf_counter()
+    free = list(run_requests(model, requests, settings.extract.window))
+    free_seconds = time.perf_counter() - started
+    free_output = sum(completion.usage.output for completion in free)
+    return {
+        "machine": f"{platform.processor() or platform.machine()}, {_cores()} cores",
+        "model": model.identity.name,
+        "backend": model.identity.backend,
+        "schema": schema.name,
+        "chunks": len(texts),
+        "seconds": round(seconds, 1),
+        "chunks_per_minute": round(60 * len(texts) / seconds, 1),
+        "output_tokens_per_second": round(output / seconds, 1),
+        "constrained_over_unconstrained": round((output / seconds) / (free_output / free_seconds), 3),
+        "per_chunk": {
+            stage: {
+                name: round(getattr(usage, name) / len(texts), 1)
+                for name in ("calls", "prompt", "cached", "output")
+            }
+            for stage, usage in stages.items()
+        },
+        "cached_share": {
+            stage: round(usage.cached / max(1, usage.prompt), 3) for stage, usage in stages.items()
+        },
+        "facts_per_chunk": {
+            name: round(sum(len(getattr(result, name)) for result in results.values()) / len(texts), 1)
+            for name in ("entities", "relations", "attributes")
+        },
+        "not_done": sum(result.state.value != "done" for result in results.values()),
+        "grammar_compile_ms": _compile_times(
+            texts, [results[str(n)] for n in range(len(texts))], settings, schema, model
+        ),
+    }
+
+
+def _compile_times(texts, results, settings, schema, model) -> dict[str, dict[str, float]]:  # type: ignore[no-untyped-def]
+    """Cold, one thread: what each chunk's own grammars cost the host."""
+    import xgrammar
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(model.tokenizer.directory)
+    info = xgrammar.TokenizerInfo.from_huggingface(tokenizer)
+    compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
+    spent: dict[str, list[float]] = {"entities": [], "relations": []}
+    limits = settings.extract
+    for text, result in list(zip(texts, results, strict=True))[:100]:
+        lexicon = SpanLexicon(text, limits.max_name_words)
+        named = [NamedEntity(entity.name, entity.type) for entity in result.entities]
+        grammars = {
+            "entities": entity_grammar(lexicon, schema, limits.entities_per_clause),
+            "relations": relation_grammar(
+                named,
+                lexicon,
+                schema,
+                relations_per_head=limits.relations_per_head,
+                attributes_per_entity=limits.attributes_per_entity,
+            ),
+        }
+        for stage, grammar in grammars.items():
+            if grammar is not None:
+                started = time.perf_counter()
+                compiler.compile_grammar(grammar)
+                spent[stage].append((time.perf_counter() - started) * 1000)
+    return {
+        stage: {
+            "median": round(statistics.median(times), 1),
+            "p95": round(sorted(times)[int(0.95 * (len(times) - 1))], 1),
+        }
+        for stage, times in spent.items()
+        if times
+    }
+
+
+def _chunk_texts(path: Path, limit: int, settings: Settings, model: LanguageModel) -> list[str]:
+    chunker = Chunker(model.tokenizer, settings.chunk.max_tokens, settings.chunk.overlap_tokens)
+    texts: list[str] = []
+    for item in read_corpus([path], settings.corpus):
+        if isinstance(item, Document):
+            texts += [chunk.text for chunk in chunker.chunk(item)]
+        if len(texts) >= limit:
+            break
+    if not texts:
+        raise SystemExit(f"{path} holds no text")
+    return texts[:limit]
+
+
+def _cores() -> int:
+    import psutil
+
+    return psutil.cpu_count(logical=True) or 1
+
+
+def _as_text(report: dict[str, object]) -> str:
+    return "\n".join(f"{name:32} {value}" for name, value in report.items())
+
+
+if __name__ == "__main__":
+    main()

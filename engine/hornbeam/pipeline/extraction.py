@@ -1,0 +1,106 @@
+"""The ledger's chunks through the model: what has no result yet, each text once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from hornbeam.extract.result import ChunkExtraction, Reason
+from hornbeam.extract.stages import Extractor
+from hornbeam.pipeline.graph_inputs import portions, read_texts
+from hornbeam.pipeline.recipe import Recipe
+from hornbeam.progress import Progress, Stage
+from hornbeam.records import ChunkState
+from hornbeam.store.ledger import Ledger
+
+#: Results that wait for their transaction at most. Normally one poll's; chunks in which there is nothing to
+#: ask for come without a poll.
+_RESULTS_AT_ONCE = 256
+
+
+@dataclass(slots=True)
+class ExtractionReport:
+    total: int
+    reused: int = 0  # chunks whose text had a result before or is another chunk's too
+    unsettled: set[str] = field(default_factory=set)  # keys of results that the next run tries again
+
+
+def extract_chunks(
+    ledger: Ledger, run: int, extractor: Extractor, recipe: Recipe, progress: Progress
+) -> ExtractionReport:
+    """Extract every chunk that has no result, or one that a failure of the model left incomplete."""
+    report = ExtractionReport(ledger.counts()["chunks"])
+    with progress.stage("extract", report.total, "chunks") as stage:
+        results = _Results(ledger, run, stage, report)
+
+        def missing() -> Iterator[tuple[str, str]]:
+            for pair in _missing(ledger, recipe, stage, report):
+                # The extractor asks for the next chunk when it has given out all that the model had: the
+                # moment to make it durable, before it spends time on the new chunk's grammar.
+                results.write()
+                yield pair
+
+        for key, result in extractor.run(missing(), lambda in_flight: results.write()):
+            results.add(key, result)
+        results.write()
+    return report
+
+
+def _missing(
+    ledger: Ledger, recipe: Recipe, stage: Stage, report: ExtractionReport
+) -> Iterator[tuple[str, str]]:
+    """(key, text) of the chunks to extract. Texts are read only of documents that have some."""
+    asked: set[str] = set()
+    for rows in portions(ledger):
+        chunks = [chunk for some in ledger.chunks(row.document_id for row in rows).values() for chunk in some]
+        keys = [recipe.extraction_key(chunk.text_hash) for chunk in chunks]
+        settled = ledger.present("extraction", keys) - ledger.failures(keys).keys()
+        wanted = []
+        for key, chunk in zip(keys, chunks, strict=True):
+            if key in settled or key in asked:
+                report.reused += 1
+                stage.advance()
+            else:
+                asked.add(key)
+                wanted.append((key, chunk))
+        texts = read_texts(ledger, [chunk.document_id for _, chunk in wanted])
+        for key, chunk in wanted:
+            yield key, texts[chunk.document_id][chunk.start : chunk.end]
+
+
+class _Results:
+    """Results on their way into the ledger, a transaction for what one poll of the model brought."""
+
+    def __init__(self, ledger: Ledger, run: int, stage: Stage, report: ExtractionReport) -> None:
+        self._ledger = ledger
+        self._run = run
+        self._stage = stage
+        self._report = report
+        self._waiting: list[tuple[str, ChunkExtraction]] = []
+
+    def add(self, key: str, result: ChunkExtraction) -> None:
+        self._waiting.append((key, result))
+        if len(self._waiting) >= _RESULTS_AT_ONCE:
+            self.write()
+
+    def write(self) -> None:
+        if not self._waiting:
+            return
+        with self._ledger.transaction():
+            for key, result in self._waiting:
+                self._keep(key, result)
+        self._ledger.seal()
+        self._stage.advance(len(self._waiting))
+        self._waiting = []
+
+    def _keep(self, key: str, result: ChunkExtraction) -> None:
+        if result.state is not ChunkState.FAILED:
+            self._ledger.put("extraction", key, result.model_dump_json().encode())
+        if result.state is ChunkState.FAILED or Reason.MODEL_ERROR in result.reasons:
+            # Also where the first stage's entities could be kept: another run may get the relations.
+            self._ledger.put_failure(key, result.reasons[-1].value, result.detail)
+            self._report.unsettled.add(key)
+        else:
+            self._ledger.clear_failure(key)
+        for name, usage in result.usage.items():
+            self._ledger.add_usage(self._run, name, **usage.model_dump())

@@ -1,0 +1,65 @@
+"""The ledger's documents with their texts, chunks and results, in bounded portions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hornbeam.extract.result import ChunkExtraction
+from hornbeam.pipeline.recipe import Recipe
+from hornbeam.records import ChunkState
+from hornbeam.resolve.consolidate import ChunkInput, DocumentInput
+from hornbeam.store.ledger import ChunkRow, DocumentRow, Ledger
+
+#: Read together: every segment that holds some of them is opened once per portion.
+_DOCUMENTS_AT_ONCE = 512
+_CHARACTERS_AT_ONCE = 8 << 20
+
+
+def portions(ledger: Ledger) -> Iterator[list[DocumentRow]]:
+    """The index's documents by id, as many at once as their texts may fill memory."""
+    portion: list[DocumentRow] = []
+    characters = 0
+    for row in ledger.documents():
+        portion.append(row)
+        characters += row.characters
+        if len(portion) >= _DOCUMENTS_AT_ONCE or characters >= _CHARACTERS_AT_ONCE:
+            yield portion
+            portion, characters = [], 0
+    if portion:
+        yield portion
+
+
+def read_texts(ledger: Ledger, document_ids: list[str]) -> dict[str, str]:
+    return {key: text.decode("utf-8") for key, text in ledger.get_many("document", document_ids).items()}
+
+
+def graph_inputs(ledger: Ledger, recipe: Recipe) -> Iterator[DocumentInput]:
+    """Every document with all that was found in it, by id."""
+    for rows in portions(ledger):
+        texts = read_texts(ledger, [row.document_id for row in rows])
+        chunks = ledger.chunks(row.document_id for row in rows)
+        keys = {c.text_hash: recipe.extraction_key(c.text_hash) for some in chunks.values() for c in some}
+        payloads = ledger.get_many("extraction", keys.values())
+        failures = ledger.failures(key for key in keys.values() if key not in payloads)
+        for row in rows:
+            text = texts[row.document_id]
+            inputs = []
+            for chunk in chunks[row.document_id]:
+                key = keys[chunk.text_hash]
+                inputs.append(_chunk_input(chunk, text, payloads.get(key), failures.get(key, "")))
+            yield DocumentInput(row.document_id, row.sources, row.title, text, row.language, tuple(inputs))
+
+
+def _chunk_input(chunk: ChunkRow, text: str, payload: bytes | None, failure: str) -> ChunkInput:
+    found = ChunkExtraction.model_validate_json(payload) if payload else None
+    return ChunkInput(
+        chunk.chunk_id,
+        chunk.document_id,
+        chunk.start,
+        chunk.end,
+        text[chunk.start : chunk.end],
+        chunk.tokens,
+        found.state if found else ChunkState.FAILED,
+        ",".join(found.reasons) if found else failure,
+        found,
+    )

@@ -1,0 +1,252 @@
+"""From what the ledger holds to a version: tables, communities, indexes, gates, the manifest."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
+
+import hornbeam
+from hornbeam.extract.stages import GRAMMAR_VERSION
+from hornbeam.index.embedder import TextEmbedder
+from hornbeam.llm.protocol import LanguageModel
+from hornbeam.organise.naming import Names, Unnamed
+from hornbeam.pipeline.graph_inputs import graph_inputs
+from hornbeam.pipeline.recipe import Recipe
+from hornbeam.progress import Progress
+from hornbeam.resolve.consolidate import DocumentInput, write_graph_tables
+from hornbeam.schema.model import GraphSchema
+from hornbeam.settings import Settings
+from hornbeam.store.gates import Gate, evaluate_gates
+from hornbeam.store.ledger import Ledger
+from hornbeam.store.versions import (
+    Version,
+    begin_version,
+    find_version_with_inputs,
+    promote,
+    publish_version,
+    version_identity,
+)
+
+if TYPE_CHECKING:
+    from hornbeam.organise.communities import GraphArrays, Hierarchy
+
+#: DuckDB needs about this much for each of its threads, whatever it does.
+_LEAST_MEMORY_MIB = 512
+
+Timer = Callable[[str], AbstractContextManager[None]]
+
+
+def version_inputs(ledger: Ledger, recipe: Recipe, unsettled: Collection[str]) -> str:
+    """Hash of all that a version is made from.
+
+    Args:
+        unsettled: keys of the extractions that failed: another run may give another graph.
+    """
+    digest = hashlib.sha256(recipe.version.encode())
+    for row in ledger.documents():
+        for part in (row.document_id, row.title, *row.sources, ""):
+            digest.update(part.encode("utf-8", "surrogatepass") + b"\0")
+    for key in sorted(unsettled):
+        digest.update(key.encode())
+    return digest.hexdigest()
+
+
+def find_finished(index: Path, inputs: str) -> Version | None:
+    """A version of these inputs.
+
+    One whose communities have no names because the model failed is not finished: it is made again, and where
+    nothing comes out better, found to be the same.
+    """
+    version = find_version_with_inputs(index, inputs)
+    if version is None:
+        return None
+    unnamed = version.manifest["communities"]["unnamed"]
+    return None if any(entry["reason"] == Unnamed.MODEL_ERROR for entry in unnamed) else version
+
+
+def all_passed(version: Version) -> bool:
+    return all(gate["passed"] for gate in version.manifest["gates"].values())
+
+
+@dataclass(slots=True)
+class Publisher:
+    """Makes versions of one index."""
+
+    index: Path
+    settings: Settings
+    schema: GraphSchema
+    model: LanguageModel
+    embedder: TextEmbedder
+    recipe: Recipe
+    prompt_version: str
+    progress: Progress
+    timed: Timer
+
+    def publish(self, ledger: Ledger, run: int, inputs: str) -> Version:
+        """Write a version, and promote it if its gates pass."""
+        building = begin_version(self.index)
+        counts = self._consolidate(ledger, building)
+        graph, communities = self._organise(ledger, run, building / "tables")
+        (building / "schema.json").write_text(self.schema.to_json(), "utf-8")
+        counts |= self._write_indexes(building, graph)
+        with self.timed("gate"):
+            gates = evaluate_gates(
+                building, self.schema, self.settings.gates, _vector_rows(building / "vectors")
+            )
+        with self.timed("publish"):
+            version_id = version_identity(building, inputs=inputs)
+            manifest = self._manifest(inputs, gates, counts, communities)
+            version = publish_version(self.index, building, version_id, manifest)
+            if all_passed(version):
+                promote(self.index, version_id)
+        return version
+
+    def _consolidate(self, ledger: Ledger, building: Path) -> dict[str, int]:
+        scratch = building / "scratch"
+        scratch.mkdir()
+        with self.timed("consolidate"):
+            counts = write_graph_tables(
+                self._counted(ledger),
+                building / "tables",
+                scratch,
+                min_confidence=self.settings.extract.min_confidence,
+                memory_limit_mib=self._memory_mib(),
+            )
+        shutil.rmtree(scratch)
+        return counts
+
+    def _counted(self, ledger: Ledger) -> Iterator[DocumentInput]:
+        total = ledger.counts()["documents"]
+        with self.progress.stage("consolidate", total, "documents") as stage:
+            for document in graph_inputs(ledger, self.recipe):
+                yield document
+                stage.advance()
+
+    def _organise(self, ledger: Ledger, run: int, tables: Path) -> tuple[GraphArrays, dict[str, Any]]:
+        # These bring SciPy and the kernels: not before there is something to organise.
+        from hornbeam.organise.communities import find_communities, read_graph
+        from hornbeam.organise.naming import CommunityNamer
+        from hornbeam.organise.tree import write_community_tables
+        from hornbeam_kernels.backend import select_backend
+
+        with self.timed("organise"):
+            self.progress.say("organise: communities")
+            graph = read_graph(tables, self.schema, self.embedder, self.settings.embedder.batch_size)
+            backend = select_backend("cpu" if self.settings.device == "cpu" else "auto")
+            limit = self.settings.memory_limit_mib
+            hierarchy = find_communities(
+                graph, self.settings.organise, backend, limit * 2**20 if limit else None
+            )
+        total = len(hierarchy.nodes)
+        with self.timed("summarise"), self.progress.stage("summarise", total, "communities") as stage:
+            namer = CommunityNamer(
+                graph,
+                self.schema,
+                self.model,
+                ledger,
+                self.settings.organise,
+                run=run,
+                on_named=stage.advance,
+            )
+            names = namer.name(hierarchy)
+        write_community_tables(tables, graph, hierarchy, names)
+        return graph, _community_report(graph, hierarchy, names)
+
+    def _write_indexes(self, building: Path, graph: GraphArrays) -> dict[str, int]:
+        from hornbeam.index.build import build_indexes
+
+        with self.timed("index"):
+            self.progress.say("index: vectors, words, adjacency")
+            built = build_indexes(
+                building, self.embedder, self.settings.embedder, entity_vectors=graph.entity_vectors
+            )
+        return built.counts
+
+    def _memory_mib(self) -> int:
+        if self.settings.memory_limit_mib:
+            return max(_LEAST_MEMORY_MIB, self.settings.memory_limit_mib)
+        import psutil
+
+        return max(_LEAST_MEMORY_MIB, int(psutil.virtual_memory().available) // 4 // 2**20)
+
+    def _manifest(
+        self, inputs: str, gates: list[Gate], counts: dict[str, int], communities: dict[str, Any]
+    ) -> dict[str, Any]:
+        identity = self.model.identity
+        return {
+            "inputs": inputs,
+            "created": time.time(),
+            "hornbeam": hornbeam.__version__,
+            "settings": without_secrets(self.settings.model_dump(mode="json")),
+            "schema": {
+                "name": self.schema.name,
+                "version": self.schema.version,
+                "hash": self.schema.hash(),
+            },
+            "model": {
+                "name": _without_credentials(identity.name),
+                "fingerprint": identity.fingerprint,
+                "backend": identity.backend,
+            },
+            "prompt": {"version": self.prompt_version, "grammar": GRAMMAR_VERSION},
+            "embedder": {
+                "name": self.embedder.name,
+                "fingerprint": self.embedder.fingerprint,
+                "dimension": self.embedder.dimension,
+            },
+            "counts": counts,
+            "communities": communities,
+            "gates": {gate.name: gate.to_json() for gate in gates},
+        }
+
+
+def _community_report(graph: GraphArrays, hierarchy: Hierarchy, names: Names) -> dict[str, Any]:
+    leaves = [node for node in hierarchy.nodes if node.level == 0]
+    covered = len({row for leaf in leaves for row in leaf.members})
+    return {
+        "levels": hierarchy.levels,
+        "leaf": len(leaves),
+        "coverage": covered / len(graph.entity_ids) if graph.entity_ids else 1.0,
+        "modularity": round(hierarchy.modularity, 4),
+        "unnamed": [
+            {"community_id": community, "reason": reason.value}
+            for community, reason in sorted(names.unnamed.items())
+        ],
+    }
+
+
+def _vector_rows(folder: Path) -> dict[str, int]:
+    """Rows of each vector file, by its table: as written, not as meant."""
+    import faiss
+
+    from hornbeam.index.vectors import VECTOR_KINDS
+
+    return {
+        table: int(faiss.read_index(str(folder / f"{kind}.faiss"), faiss.IO_FLAG_MMAP_IFC).ntotal)
+        for kind, table in VECTOR_KINDS.items()
+    }
+
+
+def without_secrets(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings as a manifest may hold them: without keys, and URLs without user, password and query."""
+    public: dict[str, Any] = {}
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            public[name] = without_secrets(value)
+        elif name != "api_key":
+            public[name] = _without_credentials(value) if isinstance(value, str) else value
+    return public
+
+
+def _without_credentials(text: str) -> str:
+    if "://" not in text:
+        return text
+    parts = urlsplit(text)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

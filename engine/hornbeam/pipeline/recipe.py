@@ -1,0 +1,52 @@
+"""What stored results and versions depend on besides the documents, as keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import hornbeam
+from hornbeam.extract.stages import GRAMMAR_VERSION
+from hornbeam.llm.protocol import ModelIdentity
+from hornbeam.records import content_id
+from hornbeam.schema.model import GraphSchema
+from hornbeam.settings import Settings
+
+#: Raise when the chunker's cuts change: stored chunks are then made anew.
+CHUNKER_VERSION = "1"
+#: Settings of `extract` that do not change what a call returns: other values must not repeat every call.
+_NOT_OF_A_CALL = {"window", "retries", "min_confidence"}
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    chunking: str  # of a document's chunks
+    extraction: str  # of a chunk's extraction
+    version: str  # of a version's files
+
+    def extraction_key(self, text_hash: str) -> str:
+        return content_id("x", self.extraction, text_hash)
+
+
+def text_hash(text: str) -> str:
+    return content_id("t", text)
+
+
+def make_recipe(
+    settings: Settings,
+    schema: GraphSchema,
+    model: ModelIdentity,
+    prompt_version: str,
+    embedder_fingerprint: str,
+) -> Recipe:
+    chunk = settings.chunk
+    # The model's tokenizer decides where chunks end.
+    chunking = content_id(
+        "", CHUNKER_VERSION, model.fingerprint, str(chunk.max_tokens), str(chunk.overlap_tokens)
+    )
+    call = settings.extract.model_dump_json(exclude=_NOT_OF_A_CALL)
+    extraction = content_id("", prompt_version, schema.hash(), GRAMMAR_VERSION, model.fingerprint, call)
+    published = settings.fingerprint("extract", "organise", "gates")
+    version = content_id(
+        "", hornbeam.__version__, chunking, extraction, schema.hash(), embedder_fingerprint, published
+    )
+    return Recipe(chunking, extraction, version)

@@ -1,0 +1,129 @@
+"""What `hornbeam index` says at the end; DESIGN §9."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+from hornbeam.pipeline.extraction import ExtractionReport
+from hornbeam.pipeline.publishing import all_passed
+from hornbeam.pipeline.reading import ReadingReport
+from hornbeam.records import ChunkState
+from hornbeam.settings import CostSettings
+from hornbeam.store.versions import Version
+
+#: Chunks that lost something, named in the report; the table `chunks` has them all.
+_NAMED_CHUNKS = 20
+#: Stages of a run in which the model generates.
+_GENERATING = ("extract", "summarise")
+
+
+@dataclass(slots=True)
+class BuildReport:
+    #: seen = indexed + unchanged + duplicates + rejected; and removed: records gone from their files
+    documents: dict[str, Any] = field(default_factory=dict)
+    #: total = done + degraded + failed; reused: not asked in this run; reasons: chunks by what they lost;
+    #: lost: some of these chunks
+    chunks: dict[str, Any] = field(default_factory=dict)
+    entities: int = 0
+    relations: int = 0
+    attributes: int = 0
+    communities: dict[str, Any] = field(default_factory=dict)
+    tokens: dict[str, dict[str, int]] = field(default_factory=dict)  # of this run, by stage
+    seconds: dict[str, float] = field(default_factory=dict)  # of this run, by stage
+    tokens_per_second: float = 0.0  # generated, while the model was generating
+    cost: dict[str, Any] = field(default_factory=dict)
+    gates: dict[str, dict[str, Any]] = field(default_factory=dict)
+    version: str | None = None
+    promoted: bool = False
+    unchanged: bool = False  # the version existed already
+
+    @property
+    def exit_code(self) -> int:
+        """0 done, 1 done with degraded, failed, rejected or unnamed items, 3 a gate refused."""
+        if not all(gate["passed"] for gate in self.gates.values()):
+            return 3
+        lost = self.chunks.get("degraded", 0) + self.chunks.get("failed", 0)
+        return 1 if lost or self.documents.get("rejected") or self.communities.get("unnamed") else 0
+
+    def to_json(self) -> dict[str, Any]:
+        return dataclasses.asdict(self) | {"exit_code": self.exit_code}
+
+
+def make_report(
+    *,
+    reading: ReadingReport,
+    extraction: ExtractionReport,
+    version: Version,
+    unchanged: bool,
+    usage: dict[str, dict[str, Any]],
+    seconds: dict[str, float],
+    cost: CostSettings,
+) -> BuildReport:
+    """
+    Args:
+        usage: calls and tokens of this run by stage.
+        seconds: of this run by stage.
+    """
+    counts = version.manifest["counts"]
+    tokens = {
+        stage: {name: int(row[name]) for name in ("calls", "prompt", "cached", "output")}
+        for stage, row in usage.items()
+        if row["calls"]
+    }
+    output = sum(row["output"] for row in tokens.values())
+    busy = sum(seconds.get(stage, 0.0) for stage in _GENERATING)
+    per_document = None
+    if cost.gpu_hour_price is not None and reading.indexed:
+        per_document = cost.gpu_hour_price * sum(seconds.values()) / 3600 / reading.indexed
+    return BuildReport(
+        documents=dataclasses.asdict(reading),
+        chunks=_chunk_states(version) | {"reused": extraction.reused},
+        entities=counts["entities"],
+        relations=counts["relations"],
+        attributes=counts["attributes"],
+        communities=version.manifest["communities"],
+        tokens=tokens,
+        seconds={stage: round(value, 3) for stage, value in seconds.items()},
+        tokens_per_second=round(output / busy, 1) if busy else 0.0,
+        cost={
+            "per_document": per_document,
+            "currency": cost.currency,
+            "gpu_hour_price": cost.gpu_hour_price,
+        },
+        gates=version.manifest["gates"],
+        version=version.version_id,
+        promoted=all_passed(version),
+        unchanged=unchanged,
+    )
+
+
+def _chunk_states(version: Version) -> dict[str, Any]:
+    """Counted in the version's own tables, not on the way there."""
+    import duckdb
+
+    with duckdb.connect() as connection:
+        for table in ("chunks", "documents"):
+            path = str(version.directory / "tables" / f"{table}.parquet").replace("'", "''")
+            connection.execute(f"CREATE VIEW {table} AS SELECT * FROM read_parquet('{path}')")
+        by_state = dict(connection.execute("SELECT state, count(*) FROM chunks GROUP BY state").fetchall())
+        reasons = dict(
+            connection.execute(
+                "SELECT unnest(string_split(reason, ',')) AS why, count(*) FROM chunks WHERE reason <> '' "
+                "GROUP BY why ORDER BY why"
+            ).fetchall()
+        )
+        lost = connection.execute(
+            'SELECT c.chunk_id, d.source, c.start, c."end", c.state, c.reason FROM chunks c '
+            "JOIN documents d USING (document_id) WHERE c.state <> ? ORDER BY c.chunk_id LIMIT ?",
+            [ChunkState.DONE.value, _NAMED_CHUNKS],
+        ).fetchall()
+    states = (ChunkState.DONE, ChunkState.DEGRADED, ChunkState.FAILED)
+    columns = ("chunk_id", "source", "start", "end", "state", "reason")
+    return {
+        "total": sum(by_state.values()),
+        **{state.value: int(by_state.get(state.value, 0)) for state in states},
+        "reasons": reasons,
+        "lost": [dict(zip(columns, row, strict=True)) for row in lost],
+    }

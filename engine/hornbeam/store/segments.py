@@ -1,0 +1,71 @@
+"""Segments: immutable, content-addressed Parquet files of (key, payload) rows, sorted by key."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from hornbeam.errors import StoreError
+from hornbeam.store.disk import sync_directory, sync_file
+
+#: Rows that are decoded together. A lookup is of single keys in any order, so this is how many neighbours
+#: each costs; smaller groups compress worse and make the file's footer longer.
+_ROWS_PER_GROUP = 16
+
+
+def write_segment(folder: Path, kind: str, rows: Sequence[tuple[str, bytes]], format_version: int) -> str:
+    """Write rows as a segment; durable on return, with its name, under which it appears all at once."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    folder.mkdir(exist_ok=True)
+    digest = hashlib.sha256()
+    for key, payload in rows:
+        digest.update(key.encode() + len(payload).to_bytes(8, "little") + payload)
+    name = f"{kind}-{digest.hexdigest()[:32]}.parquet"
+    table = pa.table(
+        {
+            "key": pa.array([key for key, _ in rows], pa.string()),
+            "payload": pa.array([payload for _, payload in rows], pa.large_binary()),
+        }
+    ).replace_schema_metadata({"hornbeam_format": str(format_version), "kind": kind})
+    temporary = folder / f".{name}.{os.getpid()}"
+    pq.write_table(
+        table,
+        temporary,
+        compression="zstd",
+        row_group_size=_ROWS_PER_GROUP,
+        # Payloads are all different: no dictionary, and no statistics of whole documents in the footer.
+        use_dictionary=False,
+        write_statistics=["key"],
+        write_page_checksum=True,
+    )
+    sync_file(temporary)
+    temporary.rename(folder / name)
+    sync_directory(folder)
+    return name
+
+
+def read_segment(path: Path, places: Iterable[int]) -> dict[int, bytes]:
+    """Payloads at the given rows, and their neighbours.
+
+    Raises:
+        StoreError: the file is missing, damaged (its pages carry checksums) or has no such row.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    places = sorted(set(places))
+    found: dict[int, bytes] = {}
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            for group in sorted({place // _ROWS_PER_GROUP for place in places}):
+                payloads = file.read_row_group(group, columns=["payload"])["payload"].to_pylist()
+                found.update(enumerate(payloads, start=group * _ROWS_PER_GROUP))
+    except (OSError, pa.ArrowException, IndexError) as error:
+        raise StoreError(f"segment {path} is missing or damaged: {error}") from error
+    if any(place not in found for place in places):
+        raise StoreError(f"segment {path} is damaged: it has no row {max(places)}")
+    return found
