@@ -29,7 +29,6 @@ from hornbeam.records import Document
 from hornbeam.schema import GraphSchema, load_schema
 from hornbeam.settings import Settings, load_settings
 
-
 _DEMO = Path(__file__).parent.parent / "examples" / "corpus"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hornbeam.grammar.ebnf import alternatives, json_inner, literal
+from hornbeam.grammar.ebnf import alternatives, literal
 from hornbeam.grammar.spans import SpanLexicon
 from hornbeam.llm.protocol import LanguageModel
 from hornbeam.retrieve.evidence import Evidence
@@ -88,7 +88,7 @@ def extract_grammar(passages: dict[int, SpanLexicon]) -> str:
             for index in clause:
                 word = lexicon.words[index]
                 name = f"e{label}w{index}"
-                body = literal(json_inner(word.text))
+                body = literal(word.text)
                 if index < last:
                     gap = '" " ' if lexicon.words[index + 1].spaced else ""
                     body += f" {gap}e{label}w{index + 1}"

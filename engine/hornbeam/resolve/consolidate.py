@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,14 +23,11 @@ import regex
 from hornbeam.extract.result import ChunkExtraction, FoundEntity
 from hornbeam.records import TABLES, ChunkState, arrow_schema, content_id
 from hornbeam.resolve.names import canonical_name
+from hornbeam.store.table_files import ROWS_PER_BATCH, TableWriter, TableWriters
 
 if TYPE_CHECKING:
     import duckdb
-    import pyarrow as pa
 
-_ROWS_PER_BATCH = 20_000
-#: Characters of one table's rows that wait in memory at most, give or take one row.
-_CHARACTERS_PER_BATCH = 16 << 20
 _DESCRIPTION_CHARACTERS = 240
 _SENTENCE_END = regex.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n{2,}")
 
@@ -90,12 +87,12 @@ def write_graph_tables(
             connection.execute(
                 f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{_sql_path(scratch, name)}')"
             )
-        # Less memory for tables whose order says nothing. Not for the queries below: results that are read
-        # as a stream lose the order of their ORDER BY with it (seen from the second vector of 2,048 rows on).
+        # Less memory for tables whose order says nothing. Not for the queries below: with it, a result that
+        # is read as a stream can lose the order of its ORDER BY from the second vector of 2,048 rows on.
         connection.execute("SET preserve_insertion_order = false")
         for name, sql in _FACTS.items():
             connection.execute(f"CREATE TEMP TABLE {name} AS {sql}", _arguments(sql, min_confidence))
-        connection.execute("SET preserve_insertion_order = false")
+        connection.execute("SET preserve_insertion_order = true")
         for table, sql in _QUERIES.items():
             counts[table] = write_query(connection, sql, table, tables)
     return counts
@@ -104,9 +101,9 @@ def write_graph_tables(
 def write_query(connection: duckdb.DuckDBPyConnection, sql: str, table: str, tables: Path) -> int:
     """Write a query's rows as a version's table, columns and types as `records` says; returns how many."""
     schema = arrow_schema(TABLES[table])
-    with _Writer(tables / f"{table}.parquet", schema) as writer:
+    with TableWriter(tables / f"{table}.parquet", schema) as writer:
         result: Any = connection.sql(sql)
-        for batch in result.to_arrow_reader(_ROWS_PER_BATCH):
+        for batch in result.to_arrow_reader(ROWS_PER_BATCH):
             writer.write_batch(batch)
     return writer.rows
 
@@ -146,7 +143,7 @@ def _stage(documents: Iterable[DocumentInput], tables: Path, scratch: Path) -> d
     import pyarrow as pa
 
     kinds = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
-    with _Writers() as writers:
+    with TableWriters() as writers:
         for name, columns in _STAGED.items():
             writers.open(name, scratch, pa.schema([(column, kinds[kind]) for column, kind in columns]))
         writers.open("documents", tables, arrow_schema(TABLES["documents"]))
@@ -287,87 +284,3 @@ _QUERIES = {
         FROM found_attributes WHERE attribute_id IN (SELECT attribute_id FROM attribute_facts)
         GROUP BY attribute_id, chunk_id, start, "end" ORDER BY attribute_id, chunk_id, start, "end\"""",
 }
-
-
-class _Writer:
-    """A Parquet file written in batches of rows, each a row group, or in record batches of any size, which
-    become row groups of a fixed number of rows: bytes must not depend on how DuckDB cut its result."""
-
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
-        import pyarrow.parquet as pq
-
-        self._schema = schema
-        self._parquet = pq.ParquetWriter(path, schema, compression="zstd")
-        self._waiting: list[pa.Table] = []
-        self._waiting_rows = 0
-        self.rows = 0
-
-    def __enter__(self) -> _Writer:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._waiting_rows:
-            self._write(self._waiting_rows)
-        self._parquet.close()
-
-    def write_batch(self, batch: pa.RecordBatch) -> None:
-        import pyarrow as pa
-
-        self.rows += batch.num_rows
-        self._waiting.append(pa.Table.from_batches([batch]).select(self._schema.names).cast(self._schema))
-        self._waiting_rows += batch.num_rows
-        while self._waiting_rows >= _ROWS_PER_BATCH:
-            self._write(_ROWS_PER_BATCH)
-
-    def write_rows(self, rows: list[dict[str, Any]]) -> None:
-        import pyarrow as pa
-
-        self.rows += len(rows)
-        self._parquet.write_table(pa.Table.from_pylist(rows, schema=self._schema))
-
-    def _write(self, rows: int) -> None:
-        import pyarrow as pa
-
-        table = pa.concat_tables(self._waiting)
-        # One chunk: pages end where chunks do.
-        self._parquet.write_table(table.slice(0, rows).combine_chunks(), row_group_size=rows)
-        rest = table.slice(rows)
-        self._waiting, self._waiting_rows = ([rest] if rest.num_rows else []), rest.num_rows
-
-
-@dataclass(slots=True)
-class _Writers:
-    """Several tables written side by side, buffered."""
-
-    _open: dict[str, _Writer] = field(default_factory=dict)
-    _buffers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    _characters: dict[str, int] = field(default_factory=dict)
-
-    def __enter__(self) -> _Writers:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for name, writer in self._open.items():
-            self._flush(name)
-            writer.__exit__()
-
-    def open(self, name: str, folder: Path, schema: pa.Schema) -> None:
-        self._open[name] = _Writer(folder / f"{name}.parquet", schema)
-        self._buffers[name] = []
-        self._characters[name] = 0
-
-    def add(self, name: str, row: dict[str, Any]) -> None:
-        self._buffers[name].append(row)
-        self._characters[name] += sum(len(value) for value in row.values() if isinstance(value, str))
-        full = self._characters[name] >= _CHARACTERS_PER_BATCH
-        if full or len(self._buffers[name]) >= _ROWS_PER_BATCH:
-            self._flush(name)
-
-    def rows(self, name: str) -> int:
-        return self._open[name].rows + len(self._buffers[name])
-
-    def _flush(self, name: str) -> None:
-        if self._buffers[name]:
-            self._open[name].write_rows(self._buffers[name])
-            self._buffers[name] = []
-            self._characters[name] = 0

@@ -9,8 +9,8 @@ import pytest
 
 from hornbeam.extract.result import ChunkExtraction, FoundAttribute, FoundEntity, FoundRelation, Reason
 from hornbeam.records import TABLES, ChunkState, arrow_schema
-from hornbeam.resolve import consolidate
 from hornbeam.resolve.consolidate import ChunkInput, DocumentInput, Sentences, write_graph_tables
+from hornbeam.store import table_files
 
 GRAPH_TABLES = [name for name in TABLES if not name.startswith("communit")]
 
@@ -361,7 +361,7 @@ def test_equal_extractions_give_equal_bytes_in_whatever_order_chunks_come(
     documents = random_documents(60)
     write(tmp_path / "first", documents)
     # Staged in other batches and in another order of chunks within the documents.
-    monkeypatch.setattr(consolidate, "_CHARACTERS_PER_BATCH", 500)
+    monkeypatch.setattr(table_files, "_CHARACTERS_PER_BATCH", 500)
     turned = [
         DocumentInput(d.document_id, d.sources, d.title, d.text, d.language, d.chunks[::-1])
         for d in documents
