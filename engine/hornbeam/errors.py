@@ -1,11 +1,11 @@
 """The exceptions a caller may see.
 
-    HornbeamError            one line: what is wrong, where, what to do    exit code 4
-    ├── UsageError           a flag, setting or path is wrong              exit code 2
-    ├── SchemaError          a schema file is not usable                   exit code 2
-    ├── StoreError           the index directory is missing or unusable    exit code 4
-    ├── ModelError           the language model or embedder is not usable  exit code 4
-    └── GateRefused          a build did not pass its quality gates        exit code 3
+HornbeamError            one line: what is wrong, where, what to do    exit code 4
+├── UsageError           a flag, setting or path is wrong              exit code 2
+├── SchemaError          a schema file is not usable                   exit code 2
+├── StoreError           the index directory is missing or unusable    exit code 4
+├── ModelError           the language model or embedder is not usable  exit code 4
+└── GateRefused          a build did not pass its quality gates        exit code 3
 """
 
 from __future__ import annotations

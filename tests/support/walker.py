@@ -150,7 +150,7 @@ class GrammarWalker:
 
     def stream(self, request: Request) -> Iterator[str | Completion]:
         self.requests.append(request)
-        completion = self.complete(request)
+        completion = self.complete(replace(request, logprobs=True))
         yield from (token.text for token in completion.tokens if token.text)
         yield completion if request.logprobs else _without_scores(completion)
 

@@ -39,6 +39,7 @@ class Final:
     citations: tuple[Evidence, ...]  # each once, in the order of the answer
     tokens: dict[str, int] = field(default_factory=dict)
     milliseconds: dict[str, float] = field(default_factory=dict)
+    cut: bool = False  # the token limit ended the answer; what follows its last mark has no citation
 
 
 Event = EvidenceFound | AnswerText | Cited | Final

@@ -39,6 +39,8 @@ NOT_ANSWERED = "The evidence found does not answer this question."
 
 #: Facts and summaries that the extract style shows beside the source text.
 _GRAPH_PIECES = 4
+#: " [12]"
+_MARK_TOKENS = 8
 #: A passage may be as long as its clause.
 _ANY_LENGTH = 10_000
 _MARK = re.compile(r"\[(\d+)\]")
@@ -80,15 +82,16 @@ def answer_question(
             return
     before = time.perf_counter()
     writer = _extractor(model, question, evidence) if style == "extract" else None
-    request = writer.request(answer) if writer else _sentences_request(model, question, evidence, answer)
+    request = writer.request() if writer else _sentences_request(model, question, evidence, answer)
     by_label = {piece.label: piece for piece in evidence}
-    text, read = "", 0
+    text, read, cut = "", 0, False
     cited: dict[int, Evidence] = {}
     for part in model.stream(request):
         if isinstance(part, Completion):
             if part.finish_reason == "error":
                 raise ModelError(f"the model could not answer: {part.error}")
             usage += part.usage
+            cut = part.finish_reason == "length"
             break
         if not text:
             spent["first_token"] = _milliseconds(started)
@@ -102,7 +105,8 @@ def answer_question(
                 cited[label] = writer.narrowed(piece, claim) if writer else piece
                 yield Cited(cited[label])
     spent["answer"] = _milliseconds(before)
-    yield _final(text, False, probability, tuple(cited.values()), usage, spent, started)
+    final = _final(text, False, probability, tuple(cited.values()), usage, spent, started)
+    yield replace(final, cut=cut)
 
 
 class _Extractor:
@@ -113,11 +117,14 @@ class _Extractor:
         graph = [piece for piece in evidence if piece.kind != "chunk"][:_GRAPH_PIECES]
         shown = [piece for piece in evidence if piece.kind == "chunk" or piece in graph]
         self._lexicons = {piece.label: SpanLexicon(piece.text, _ANY_LENGTH) for piece in shown}
+        self._count_tokens = model.tokenizer.count
         self._prompt = extract_prompt(model, question, shown)
 
-    def request(self, settings: AnswerSettings) -> Request:
+    def request(self) -> Request:
+        # Room for the longest passage that the grammar allows: a cut one would lack its citation.
+        longest = max(self._count_tokens(lexicon.text) for lexicon in self._lexicons.values())
         grammar = extract_grammar(self._lexicons)
-        return Request("answer", self._prompt, settings.max_tokens, grammar=grammar)
+        return Request("answer", self._prompt, longest + _MARK_TOKENS, grammar=grammar)
 
     def narrowed(self, piece: Evidence, claim: str) -> Evidence:
         """The piece cut to the claim's own characters, where its text is the document's."""

@@ -65,6 +65,7 @@ def answer_json(
         "engine": engine,
         "rejected": final.rejected,
         "answerable": final.answerable,
+        "cut": final.cut,
         "citations": [evidence_json(piece) for piece in final.citations],
         "evidence": [evidence_json(piece) for piece in printer.evidence],
         "tokens": final.tokens,

@@ -13,6 +13,7 @@ from hornbeam.errors import ModelError
 from hornbeam.extract.prompts import ExtractionPrompt
 from hornbeam.extract.reading import read_entities, read_relations
 from hornbeam.extract.result import ChunkExtraction, FoundEntity, Reason, StageUsage
+from hornbeam.extract.room import ItemLimits
 from hornbeam.grammar.entities import entity_grammar
 from hornbeam.grammar.relations import NamedEntity, relation_grammar
 from hornbeam.grammar.spans import SpanLexicon
@@ -22,7 +23,7 @@ from hornbeam.schema.model import GraphSchema
 from hornbeam.settings import ExtractSettings
 
 #: Part of the key of a stored result: raise it when the form of grammars or the reading of them changes.
-GRAMMAR_VERSION = "2"
+GRAMMAR_VERSION = "3"
 ENTITIES, RELATIONS = "entities", "relations"
 
 
@@ -48,6 +49,7 @@ class Extractor:
         self._model = model
         self._schema = schema
         self._settings = settings
+        self._limits = ItemLimits(schema, model.tokenizer, settings)
         self.prompt = ExtractionPrompt(schema, model, settings.examples)
 
     def check_room(self, max_chunk_tokens: int) -> None:
@@ -103,16 +105,24 @@ class Extractor:
         """Submit the job's call; False when there is nothing to ask."""
         limits = self._settings
         if job.stage == ENTITIES:
-            grammar = entity_grammar(job.lexicon, self._schema, limits.entities_per_clause)
+            grammar = entity_grammar(
+                job.lexicon,
+                self._schema,
+                max_per_clause=limits.entities_per_clause,
+                max_entities=self._limits.entities(job.lexicon),
+            )
             prompt = self.prompt.entities(job.text)
         else:
             named = [NamedEntity(entity.name, entity.type) for entity in job.entities]
+            max_relations, max_attributes = self._limits.facts(named)
             grammar = relation_grammar(
                 named,
                 job.lexicon,
                 self._schema,
                 relations_per_head=limits.relations_per_head,
                 attributes_per_entity=limits.attributes_per_entity,
+                max_relations=max_relations,
+                max_attributes=max_attributes,
             )
             prompt = self.prompt.relations(job.text, named)
         if grammar is None:

@@ -9,6 +9,8 @@ The prompt ends with `OPENING`, so that those tokens are read, not generated.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hornbeam.grammar.ebnf import alternatives, literal
 from hornbeam.grammar.spans import SpanLexicon
 from hornbeam.schema.model import GraphSchema
@@ -17,30 +19,53 @@ OPENING = '{"entities":['
 CLOSING = "]}"
 
 
-def entity_grammar(lexicon: SpanLexicon, schema: GraphSchema, max_per_clause: int) -> str | None:
+def entity_grammar(
+    lexicon: SpanLexicon, schema: GraphSchema, max_per_clause: int, max_entities: int | None = None
+) -> str | None:
     """EBNF of the completion after `OPENING`; None when the chunk has no word to name anything.
 
-    Linear in the chunk. With k the clause and j the items that it has left, `open_k_j` begins an item there
-    or moves on to the next clause, `after_k_j` closes the list or goes on.
+    Linear in the chunk. With k a stretch of clauses and j the items that it has left, `open_k_j` begins an
+    item there or moves on to the next stretch, `after_k_j` closes the list or goes on.
+
+    Args:
+        max_per_clause: entities of one clause.
+        max_entities: entities of the chunk; clauses are taken together until their quotas keep to it. None:
+            as many as the clauses allow.
     """
-    clauses = lexicon.clauses()
-    if not clauses:
+    stretches = _stretches(lexicon.clauses(), max_per_clause, max_entities)
+    if not stretches:
         return None
     starts, span_rules = lexicon.rules("w")
-    # A clause of two words names one thing, one of three or four two.
-    quota = [min(max_per_clause, (len(clause) + 1) // 2) for clause in clauses]
     rules = [
-        f'root ::= {literal(CLOSING)} | "[" open_0_{quota[0]}',
+        f'root ::= {literal(CLOSING)} | "[" open_0_{stretches[0][1]}',
         f"type ::= {alternatives(literal(entity_type.name) for entity_type in schema.entity_types)}",
     ]
-    for k, clause in enumerate(clauses):
-        spans = alternatives(starts[index] for index in clause if index in starts)
+    for k, (words, quota) in enumerate(stretches):
+        spans = alternatives(starts[index] for index in words if index in starts)
         rules.append(rf'item_{k} ::= "\"" ({spans}) "\",\"" type "\"]"')
-        following = f"open_{k + 1}_{quota[k + 1]}" if k + 1 < len(clauses) else ""
-        for left in range(quota[k], 0, -1):
+        following = f"open_{k + 1}_{stretches[k + 1][1]}" if k + 1 < len(stretches) else ""
+        for left in range(quota, 0, -1):
             skip = f" | {following}" if following else ""
             rules.append(f"open_{k}_{left} ::= item_{k} after_{k}_{left - 1}{skip}")
             onward = f"open_{k}_{left - 1}" if left > 1 else following
             close = literal(CLOSING)
             rules.append(f"after_{k}_{left - 1} ::= {close}" + (f' | ",[" {onward}' if onward else ""))
     return "\n".join(rules + span_rules)
+
+
+def _stretches(
+    clauses: list[range], max_per_clause: int, max_entities: int | None
+) -> list[tuple[range, int]]:
+    """Runs of clauses, each with the entities that it may yield; the quotas sum to at most `max_entities`."""
+    # A clause of two words names one thing, one of three or four two.
+    quotas = [min(max_per_clause, (len(clause) + 1) // 2) for clause in clauses]
+    if max_entities is None or sum(quotas) <= max_entities:
+        return list(zip(clauses, quotas, strict=True))
+    per_stretch = min(max_per_clause, max_entities)
+    count = max_entities // per_stretch  # of stretches; equal shares of the clauses
+    bounds = [len(clauses) * number // count for number in range(count + 1)]
+    return [
+        (range(clauses[first].start, clauses[last - 1].stop), per_stretch)
+        for first, last in pairwise(bounds)
+        if first < last
+    ]

@@ -39,11 +39,15 @@ def relation_grammar(
     *,
     relations_per_head: int,
     attributes_per_entity: int,
+    max_relations: int | None = None,
+    max_attributes: int | None = None,
 ) -> str | None:
     """EBNF of the completion after `OPENING`; None when no relation and no attribute is possible."""
     facts = _FactRules(entities, lexicon, schema)
-    relations = _ordered_list("relation", entities, facts.relations_of, relations_per_head)
-    attributes = _ordered_list("attribute", entities, facts.attributes_of, attributes_per_entity)
+    relations = _ordered_list("relation", entities, facts.relations_of, relations_per_head, max_relations)
+    attributes = _ordered_list(
+        "attribute", entities, facts.attributes_of, attributes_per_entity, max_attributes
+    )
     if not relations and not attributes:
         return None
     root = f"root ::= {'relation_list' if relations else ''} {literal(BETWEEN)} "
@@ -52,16 +56,24 @@ def relation_grammar(
 
 
 def _ordered_list(
-    kind: str, entities: Sequence[NamedEntity], rest_of: Callable[[NamedEntity], str], per_entity: int
+    kind: str,
+    entities: Sequence[NamedEntity],
+    rest_of: Callable[[NamedEntity], str],
+    per_entity: int,
+    maximum: int | None,
 ) -> list[str]:
     """Rules of `{kind}_list`: facts by entity, in order, at most `per_entity` of each; [] if none can be.
 
     `rest_of` names the rule of what may follow an entity, or "". As in stage one, `open` begins an item at
-    this entity or moves on to the next, `after` ends the list or goes on.
+    this entity or moves on to the next, `after` ends the list or goes on. When all together could be more
+    than `maximum`, each entity may have fewer; when even one each is too many, the last have none.
     """
     able = [(entity, rest) for entity in entities if (rest := rest_of(entity))] if per_entity else []
     if not able:
         return []
+    if maximum is not None:
+        able = able[:maximum]
+        per_entity = min(per_entity, max(1, maximum // len(able)))
     rules = [f'{kind}_list ::= "" | "[" {kind}_open_0_{per_entity}']
     for k, (entity, rest) in enumerate(able):
         rules.append(f'{kind}_{k} ::= {literal(_quoted(entity.name) + ",")} {rest} "]"')

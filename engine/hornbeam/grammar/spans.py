@@ -29,6 +29,9 @@ _INNER_MARKS = frozenset("'’.-–—/&+_@·・‧%#:°־׳״་\u200c\u200d")
 _LOOSE_MARKS = frozenset("&-–—/+·・")  # may stand between spaced words
 _CLOSING_MARKS = frozenset("+#%°")  # a name may end with one that touches it: C++, C#, 40%
 
+#: Characters of an unspaced script that count as a word where a span's length is bounded.
+CHARACTERS_PER_WORD = 2
+
 
 @dataclass(frozen=True, slots=True)
 class Word:
@@ -84,7 +87,7 @@ class SpanLexicon:
     Args:
         text: the chunk.
         max_words: at least 2. No span is longer, and every span within a clause of up to half as many words
-            is one; punctuation counts. A span that begins in an unspaced script may have three characters
+            is one; punctuation counts. A span that begins in an unspaced script may have two characters
             for each word.
     """
 
@@ -97,6 +100,12 @@ class SpanLexicon:
 
     def __bool__(self) -> bool:
         return any(word.kind != "mark" for word in self.words)
+
+    @property
+    def longest_span(self) -> int:
+        """Words of the longest span that the windows allow here; a character of an unspaced script is one."""
+        unspaced = any(word.kind == "unspaced" for word in self.words)
+        return 2 * self._block * (CHARACTERS_PER_WORD if unspaced else 1)
 
     def clauses(self) -> list[range]:
         """The clauses that hold a span, as ranges of word indices, in reading order."""
@@ -204,7 +213,7 @@ class SpanLexicon:
 
     def _stop(self, index: int) -> int:
         """One past the last word that a span from word `index` may reach."""
-        block = self._block * 3 if self.words[index].kind == "unspaced" else self._block
+        block = self._block * CHARACTERS_PER_WORD if self.words[index].kind == "unspaced" else self._block
         return (index // block + 2) * block
 
     def _clause_ends(self) -> list[int]:

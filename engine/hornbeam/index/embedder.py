@@ -103,10 +103,6 @@ class Embedder:
         # Nothing may be fetched, even if a file of the model is missing: these are read at import.
         os.environ["HF_HUB_OFFLINE"] = "1"
         os.environ["TRANSFORMERS_OFFLINE"] = "1"
-        # OpenMP threads that spin while they wait starve each other when the cores are shared. Measured
-        # with two busy neighbours on 2 cores: one question 172 → 18 ms, passages 14 → 22 a second. Read when
-        # torch is loaded: without effect in a process that has imported it before.
-        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging as transformers_logging
 

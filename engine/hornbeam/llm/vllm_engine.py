@@ -205,9 +205,6 @@ def _start_engine(directory: Path, settings: ModelSettings, device: Literal["cpu
         "DO_NOT_TRACK": "1",
         "VLLM_LOGGING_LEVEL": "ERROR",
         "TQDM_DISABLE": "1",
-        # Threads that spin while they wait starve each other when the cores are shared. Read by OpenMP
-        # when torch is loaded.
-        "OMP_WAIT_POLICY": "PASSIVE",
     }
     if device == "cpu":
         environment |= {
