@@ -73,7 +73,7 @@ class ExtractSettings(Section):
     max_name_words: int = Field(
         10, ge=2, description="words in a name; for unspaced scripts, 2 characters each"
     )
-    max_output_tokens: int = Field(384, ge=32, description="of one call")
+    max_output_tokens: int = Field(256, ge=32, description="of one call")
     temperature: float = Field(0.0, ge=0)
     min_confidence: float = Field(0.0, ge=0, le=1, description="facts below stay out of the graph")
     examples: int = Field(3, ge=0, description="worked examples in the prompt")
