@@ -18,12 +18,14 @@ def render_report(report: dict[str, Any], index: Path) -> None:
         f"documents    {documents['seen']} seen: {documents['indexed']} indexed, "
         f"{documents['unchanged']} unchanged, {documents['duplicates']} duplicates, "
         f"{len(documents['rejected'])} rejected"
+        + (f", {documents['removed']} removed" if documents["removed"] else "")
     )
     _print_rejections(console, documents["rejected"])
     console.print(
         f"chunks       {chunks['total']}: {chunks['done']} done, {chunks['degraded']} degraded, "
         f"{chunks['failed']} failed ({chunks['reused']} were done before)"
     )
+    _print_lost_chunks(console, chunks)
     communities = report["communities"]
     console.print(
         f"graph        {report['entities']} entities, {report['relations']} relations, "
@@ -33,6 +35,9 @@ def render_report(report: dict[str, Any], index: Path) -> None:
         f"tree         {communities['leaf']} communities on {communities['levels']} level(s), "
         f"coverage {communities['coverage']:.3f}, modularity {communities['modularity']:.3f}"
     )
+    for unnamed in communities["unnamed"]:
+        line = f"  unnamed    community {unnamed['community_id']}: {unnamed['reason']}; named by its keywords"
+        console.print(line, soft_wrap=True, markup=False)
     _print_tokens(console, report["tokens"])
     seconds = report["seconds"]
     spent = ", ".join(f"{stage} {value:.1f}" for stage, value in seconds.items())
@@ -88,6 +93,17 @@ def _print_rejections(console: Any, rejected: list[dict[str, str]]) -> None:
         )
     if len(rejected) > _REJECTED_SHOWN:
         console.print(f"  …          and {len(rejected) - _REJECTED_SHOWN} more; --json lists all")
+
+
+def _print_lost_chunks(console: Any, chunks: dict[str, Any]) -> None:
+    """Why chunks are degraded or failed, and some of them with their place."""
+    for reason, count in chunks["reasons"].items():
+        console.print(f"  lost       {count} chunks: {reason}")
+    for chunk in chunks["lost"]:
+        place = f"{chunk['source']}:{chunk['start']}-{chunk['end']}"
+        console.print(
+            f"             {place}: {chunk['state']} ({chunk['reason']})", soft_wrap=True, markup=False
+        )
 
 
 def _print_tokens(console: Any, tokens: dict[str, dict[str, Any]]) -> None:
