@@ -36,9 +36,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "path", nargs="?", type=Path, default=Path(__file__).parent.parent / "examples" / "corpus"
-    )
+    parser.add_argument("path", nargs="?", type=Path, default=_DEMO)
     parser.add_argument("--limit", type=int, default=100)
     parser.add_argument("--schema", default="general")
     parser.add_argument("--json", action="store_true")

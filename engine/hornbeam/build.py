@@ -73,7 +73,7 @@ class Build:
         corpus = read_corpus(paths, self._settings.corpus)
         chunker = Chunker(self._model.tokenizer, chunk.max_tokens, chunk.overlap_tokens)
         with write_lock(self._index), Ledger(self._index, create=True) as ledger:
-            run = ledger.start_run()
+            run = ledger.runs.start()
             with self._timed("read"):
                 reading = read_documents(corpus, ledger, run, chunker, self._recipe.chunking, self._progress)
             with self._timed("extract"):
@@ -89,14 +89,14 @@ class Build:
                 extraction=extraction,
                 version=version,
                 unchanged=existing is not None,
-                usage=ledger.usage(run),
+                usage=ledger.runs.usage(run),
                 seconds=self._seconds,
                 cost=self._settings.cost,
             )
             with ledger.transaction():
                 for stage, seconds in self._seconds.items():
-                    ledger.add_usage(run, stage, seconds=seconds)
-                ledger.finish_run(run, version.version_id, json.dumps(self.to_json(), ensure_ascii=False))
+                    ledger.runs.add_usage(run, stage, seconds=seconds)
+                ledger.runs.finish(run, version.version_id, json.dumps(self.to_json(), ensure_ascii=False))
         return self._report
 
     def to_json(self) -> dict[str, Any]:

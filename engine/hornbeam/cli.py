@@ -1,6 +1,7 @@
 """The command line. Only light modules are imported here; each command imports what it uses.
 
-Exit codes: 0 done, 1 done with degraded or rejected items, 2 usage, 3 a gate refused, 4 failed.
+Exit codes: 0 done, 1 done with degraded or rejected items, 2 usage, 3 a gate refused, 4 failed,
+130 interrupted.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +31,9 @@ app = typer.Typer(
 )
 schema_app = typer.Typer(help="Look at schemas.", no_args_is_help=True)
 app.add_typer(schema_app, name="schema")
+
+#: What typer makes of Ctrl-C.
+_INTERRUPTED = 130
 
 IndexOption = Annotated[Path, typer.Option("--index", metavar="DIR", help="The index directory.")]
 ConfigOption = Annotated[
@@ -300,7 +305,19 @@ def schema_list() -> None:
 def main() -> None:
     """Entry point: errors become one line and an exit code."""
     with _one_line_errors():
-        app()
+        try:
+            app()
+        except SystemExit as stop:
+            if stop.code == _INTERRUPTED:
+                print(
+                    "interrupted; what was finished is kept, run the same command again to go on",
+                    file=sys.stderr,
+                    flush=True,
+                )
+                # The ledger is closed. Threads that wait for a server would hold the process for minutes.
+                os._exit(_INTERRUPTED)
+            sys.stdout.flush()  # a reader that has gone (`| head`) is met here, not in the interpreter's end
+            raise
 
 
 @contextmanager
@@ -309,9 +326,6 @@ def _one_line_errors() -> Iterator[None]:
         yield
     except HornbeamError as error:
         _fail(error, error.exit_code)
-    except KeyboardInterrupt:
-        print("interrupted; what was finished is kept, run the same command again to go on", file=sys.stderr)
-        sys.exit(1)
     except BrokenPipeError:
         # The reader of our output has gone (`| head`); nothing is left to say to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -322,7 +336,8 @@ def _one_line_errors() -> Iterator[None]:
 
 def _fail(error: Exception, code: int) -> None:
     if os.environ.get("HORNBEAM_DEBUG"):
-        raise error
+        traceback.print_exception(error)
+        sys.exit(code)
     kind = "" if isinstance(error, HornbeamError) else f"unexpected {type(error).__name__}: "
     message = " ".join(str(error).split()) or "no message"
     hint = "" if isinstance(error, HornbeamError) else " (run 'hornbeam --debug …' for a traceback)"

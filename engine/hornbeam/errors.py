@@ -33,7 +33,3 @@ class StoreError(HornbeamError):
 
 class ModelError(HornbeamError):
     """The language model or the embedder cannot be found, started or reached."""
-
-
-class GateRefused(HornbeamError):
-    exit_code = 3

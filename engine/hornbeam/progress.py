@@ -101,6 +101,8 @@ class _LineStage:
         self._quiet = quiet
         self._done = 0
         self._started = self._printed = time.monotonic()
+        if total and not quiet:
+            print(f"{name}: {total} {unit} to do", file=sys.stderr, flush=True)
 
     def advance(self, steps: int = 1) -> None:
         self._done += steps

@@ -12,7 +12,7 @@ def render_report(report: dict[str, Any], index: Path) -> None:
     """What `hornbeam index` did; the same figures as its --json."""
     from rich.console import Console
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
     documents, chunks = report["documents"], report["chunks"]
     console.print(
         f"documents    {documents['seen']} seen: {documents['indexed']} indexed, "
@@ -37,7 +37,7 @@ def render_report(report: dict[str, Any], index: Path) -> None:
     )
     for unnamed in communities["unnamed"]:
         line = f"  unnamed    community {unnamed['community_id']}: {unnamed['reason']}; named by its keywords"
-        console.print(line, soft_wrap=True, markup=False)
+        console.print(line)
     _print_tokens(console, report["tokens"])
     seconds = report["seconds"]
     spent = ", ".join(f"{stage} {value:.1f}" for stage, value in seconds.items())
@@ -48,14 +48,14 @@ def render_report(report: dict[str, Any], index: Path) -> None:
     _print_gates(console, report["gates"])
     state = "promoted" if report["promoted"] else "kept, not promoted"
     unchanged = ", unchanged" if report["unchanged"] else ""
-    console.print(f"version      {report['version']} ({state}{unchanged}) in {index}", soft_wrap=True)
+    console.print(f"version      {report['version']} ({state}{unchanged}) in {index}")
 
 
 def render_status(status: dict[str, Any]) -> None:
     from rich.console import Console
 
-    console = Console(highlight=False)
-    console.print(f"index        {status['index']}, version {status['version'] or 'none'}", soft_wrap=True)
+    console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+    console.print(f"index        {status['index']}, version {status['version'] or 'none'}")
     console.print(
         f"documents    {status['documents']['indexed']} indexed, "
         f"{len(status['documents']['rejected'])} rejected"
@@ -127,7 +127,12 @@ def _print_gates(console: Any, gates: dict[str, dict[str, Any]]) -> None:
     console.print(f"gates        {len(gates) - len(failed)} of {len(gates)} passed")
     for name, gate in failed.items():
         examples = ", ".join(gate.get("offenders", []))
-        console.print(
-            f"  refused    {name}: {gate['value']:.4f}, threshold {gate['threshold']}; {examples}",
-            markup=False,
-        )
+        line = f"{name}: {gate['value']:.4f}, threshold {gate['threshold']}; {examples}"
+        console.print(f"  refused    {line}{_hint(name)}")
+
+
+def _hint(gate: str) -> str:
+    """How to accept what a gate refused, where that is the user's to decide."""
+    if gate not in ("degraded_chunks", "failed_chunks"):
+        return ""
+    return f" (accept it with --set gates.max_{gate}=SHARE)"

@@ -18,9 +18,9 @@ def index_status(index: Path) -> dict[str, Any]:
     """
     with Ledger(index, create=False) as ledger:
         counts = ledger.counts()
-        usage = ledger.usage()
+        usage = ledger.runs.usage()
         rejected = [{"path": path, "reason": reason} for path, reason in ledger.rejections()]
-        last = ledger.last_report()
+        last = ledger.runs.last_report()
     report: dict[str, Any] = json.loads(last) if last else {}
     version_id = current_version_id(index)
     version = read_version(index, version_id) if version_id else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -133,3 +134,35 @@ def test_an_empty_folder_and_an_empty_file_give_an_empty_graph(hornbeam: list[st
     unanswered = run(hornbeam, "query", "anything?", "--index", index, "--json")
     assert unanswered.returncode == 0, unanswered.stderr
     assert json.loads(unanswered.stdout)["rejected"]
+
+
+@pytest.mark.model
+def test_an_index_inside_its_corpus_is_no_document(hornbeam: list[str], tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("Lena Sorvik founded Sorvik Optics.", "utf-8")
+    index = str(tmp_path / "index")
+    first = run(hornbeam, "index", str(tmp_path), "--index", index, "--json")
+    assert first.returncode == 0, first.stderr
+    second = json.loads(run(hornbeam, "index", str(tmp_path), "--index", index, "--json").stdout)
+    assert second["documents"]["seen"] == 1
+    assert second["unchanged"]
+
+
+@pytest.mark.model
+def test_ctrl_c_says_that_the_run_can_go_on(hornbeam: list[str], tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("Lena Sorvik founded Sorvik Optics. " * 200, "utf-8")
+    command = [*hornbeam, "index", str(tmp_path / "note.txt"), "--index", str(tmp_path / "index")]
+    process = subprocess.Popen(
+        command,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("extract:"):
+            break
+    process.send_signal(signal.SIGINT)
+    said = process.stderr.read()
+    assert process.wait(timeout=120) == 130
+    assert "run the same command again" in said
+    assert "Traceback" not in said

@@ -177,7 +177,7 @@ def test_a_build_killed_again_and_again_gets_there(
     shutil.copytree(undisturbed.start, index)
     calls = 0
     for _ in range(3):
-        stopped = stop_build(forks, index, undisturbed.corpus, None, "", 3)
+        stopped = stop_build(forks, index, undisturbed.corpus, None, "", 6)
         assert stopped.exit_code == -signal.SIGKILL
         calls += stopped.calls
         assert open_current(index).version_id == undisturbed.before
@@ -201,7 +201,7 @@ def test_an_interrupt_from_the_keyboard_leaves_a_whole_index(
     assert stopped.exit_code not in (0, None)
     assert open_current(index).version_id == undisturbed.before
     with Ledger(index, create=False) as ledger:
-        assert all(row["calls"] >= 0 for row in ledger.usage().values())
+        assert all(row["calls"] >= 0 for row in ledger.runs.usage().values())
     assert finish(index, undisturbed.corpus)[0].version == undisturbed.after
 
 

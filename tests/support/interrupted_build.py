@@ -27,12 +27,13 @@ from hornbeam.pipeline import publishing
 from hornbeam.resolve import consolidate
 from hornbeam.store import segments, versions
 from hornbeam.store.ledger import Ledger
+from hornbeam.store.runs import Runs
 from support.building import build, walker, walking_settings
 from support.walker import vocabulary
 
-#: Few chunks at once, few answers a poll: many moments to stop at.
+#: Few chunks at once, one answer a poll: many moments to stop at.
 SETTINGS = walking_settings(extract={"window": 4})
-ANSWERS_PER_POLL = 2
+ANSWERS_PER_POLL = 1
 #: A segment from three results on, so that a small build seals many times.
 SEAL_ROWS = 3
 
@@ -60,7 +61,7 @@ MOMENTS: dict[str, tuple[Any, str]] = {
     "the version's files are synced": (versions, "sync_file"),
     "the version has its name": (publishing, "publish_version"),
     "the version is promoted": (publishing, "promote"),
-    "the run is finished": (Ledger, "finish_run"),
+    "the run is finished": (Runs, "finish"),
 }
 
 
@@ -84,6 +85,8 @@ def run_and_stop(
         peak: and the most that were in flight at once.
     """
     seal_often()
+    # A shell starts background jobs with the signal ignored, and children inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     seen = 0
 
     def at_moment() -> None:

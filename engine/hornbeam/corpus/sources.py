@@ -61,6 +61,8 @@ def walk(paths: Sequence[Path]) -> Iterator[SourceFile | Rejection]:
             if stat.S_ISREG(status.st_mode):
                 yield SourceFile(path, source)
             elif stat.S_ISDIR(status.st_mode):
+                if (path / "ledger.sqlite").is_file():  # an index, this one or another: no documents
+                    continue
                 identity = (status.st_dev, status.st_ino)
                 # A link to a folder that this one is in: all of it is being read already.
                 if all(identity != above for above, _ in open_folders):

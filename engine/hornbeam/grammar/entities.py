@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from hornbeam.grammar.ebnf import alternatives, literal
+from hornbeam.grammar.ebnf import alternatives, items_in_order, literal
 from hornbeam.grammar.spans import SpanLexicon
 from hornbeam.schema.model import GraphSchema
 
@@ -24,8 +24,7 @@ def entity_grammar(
 ) -> str | None:
     """EBNF of the completion after `OPENING`; None when the chunk has no word to name anything.
 
-    Linear in the chunk. With k a stretch of clauses and j the items that it has left, `open_k_j` begins an
-    item there or moves on to the next stretch, `after_k_j` closes the list or goes on.
+    Linear in the chunk. The places of the list are stretches of clauses.
 
     Args:
         max_per_clause: entities of one clause.
@@ -36,21 +35,15 @@ def entity_grammar(
     if not stretches:
         return None
     starts, span_rules = lexicon.rules("w")
+    first, order = items_in_order("entity", [quota for _, quota in stretches], literal(CLOSING))
     rules = [
-        f'root ::= {literal(CLOSING)} | "[" open_0_{stretches[0][1]}',
+        f"root ::= {literal(CLOSING)} | {first}",
         f"type ::= {alternatives(literal(entity_type.name) for entity_type in schema.entity_types)}",
     ]
-    for k, (words, quota) in enumerate(stretches):
+    for k, (words, _) in enumerate(stretches):
         spans = alternatives(starts[index] for index in words if index in starts)
-        rules.append(rf'item_{k} ::= "\"" ({spans}) "\",\"" type "\"]"')
-        following = f"open_{k + 1}_{stretches[k + 1][1]}" if k + 1 < len(stretches) else ""
-        for left in range(quota, 0, -1):
-            skip = f" | {following}" if following else ""
-            rules.append(f"open_{k}_{left} ::= item_{k} after_{k}_{left - 1}{skip}")
-            onward = f"open_{k}_{left - 1}" if left > 1 else following
-            close = literal(CLOSING)
-            rules.append(f"after_{k}_{left - 1} ::= {close}" + (f' | ",[" {onward}' if onward else ""))
-    return "\n".join(rules + span_rules)
+        rules.append(rf'entity_{k} ::= "\"" ({spans}) "\",\"" type "\"]"')
+    return "\n".join(rules + order + span_rules)
 
 
 def _stretches(

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from hornbeam.grammar.ebnf import alternatives, json_inner, literal
+from hornbeam.grammar.ebnf import alternatives, items_in_order, json_inner, literal
 from hornbeam.grammar.spans import SpanLexicon
 from hornbeam.grammar.values import value_spans
 from hornbeam.schema.model import GraphSchema
@@ -64,9 +64,8 @@ def _ordered_list(
 ) -> list[str]:
     """Rules of `{kind}_list`: facts by entity, in order, at most `per_entity` of each; [] if none can be.
 
-    `rest_of` names the rule of what may follow an entity, or "". As in stage one, `open` begins an item at
-    this entity or moves on to the next, `after` ends the list or goes on. When all together could be more
-    than `maximum`, each entity may have fewer; when even one each is too many, the last have none.
+    `rest_of` names the rule of what may follow an entity, or "". When all together could be more than
+    `maximum`, each entity may have fewer; when even one each is too many, the last have none.
     """
     able = [(entity, rest) for entity in entities if (rest := rest_of(entity))] if per_entity else []
     if not able:
@@ -74,16 +73,12 @@ def _ordered_list(
     if maximum is not None:
         able = able[:maximum]
         per_entity = min(per_entity, max(1, maximum // len(able)))
-    rules = [f'{kind}_list ::= "" | "[" {kind}_open_0_{per_entity}']
-    for k, (entity, rest) in enumerate(able):
-        rules.append(f'{kind}_{k} ::= {literal(_quoted(entity.name) + ",")} {rest} "]"')
-        following = f"{kind}_open_{k + 1}_{per_entity}" if k + 1 < len(able) else ""
-        for left in range(per_entity, 0, -1):
-            skip = f" | {following}" if following else ""
-            rules.append(f"{kind}_open_{k}_{left} ::= {kind}_{k} {kind}_after_{k}_{left - 1}{skip}")
-            onward = f"{kind}_open_{k}_{left - 1}" if left > 1 else following
-            rules.append(f'{kind}_after_{k}_{left - 1} ::= ""' + (f' | ",[" {onward}' if onward else ""))
-    return rules
+    first, order = items_in_order(kind, [per_entity] * len(able), '""')
+    items = [
+        f'{kind}_{k} ::= {literal(_quoted(entity.name) + ",")} {rest} "]"'
+        for k, (entity, rest) in enumerate(able)
+    ]
+    return [f'{kind}_list ::= "" | {first}', *items, *order]
 
 
 class _FactRules:

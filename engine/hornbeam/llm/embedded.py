@@ -89,7 +89,7 @@ def _convert(gguf: Path, directory: Path) -> None:
         from transformers.utils.quantization_config import GgufConfig
     except ImportError as error:
         raise ModelError(
-            f"the embedded model needs torch and transformers: {error}; run 'pip install hornbeam[cpu]'"
+            f"the embedded model needs torch and transformers: {error}; run 'make install' in the checkout"
         ) from error
     try:
         model: Any = AutoModelForCausalLM.from_pretrained(

@@ -30,7 +30,7 @@ def open_model(settings: Settings) -> LanguageModel:
     from hornbeam.llm.embedded import embedded_model_directory
     from hornbeam.llm.vllm_engine import VllmModel
 
-    directory = Path(named) if named else embedded_model_directory()
+    directory = Path(named).expanduser() if named else embedded_model_directory()
     if not directory.is_dir():
         raise ModelError(f"model {named} is neither a directory nor an http(s) URL")
     device, _ = choose_device(settings.device)

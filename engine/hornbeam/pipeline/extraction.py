@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from hornbeam.errors import ModelError
 from hornbeam.extract.result import ChunkExtraction, Reason
 from hornbeam.extract.stages import Extractor
 from hornbeam.pipeline.graph_inputs import portions, read_texts
@@ -16,6 +17,11 @@ from hornbeam.store.ledger import Ledger
 #: Results that wait for their transaction at most. Normally one poll's; chunks in which there is nothing to
 #: ask for come without a poll.
 _RESULTS_AT_ONCE = 256
+#: Model errors without a success between them after which a run stops: a server that is gone would fail all
+#: that is left within seconds.
+_MODEL_IS_GONE = 32
+#: Different errors of the model that are shown while a run goes on.
+_ERRORS_TOLD = 3
 
 
 @dataclass(slots=True)
@@ -31,7 +37,7 @@ def extract_chunks(
     """Extract every chunk that has no result, or one that a failure of the model left incomplete."""
     report = ExtractionReport(ledger.counts()["chunks"])
     with progress.stage("extract", report.total, "chunks") as stage:
-        results = _Results(ledger, run, stage, report)
+        results = _Results(ledger, run, stage, report, progress)
 
         def missing() -> Iterator[tuple[str, str]]:
             for pair in _missing(ledger, recipe, stage, report):
@@ -40,8 +46,16 @@ def extract_chunks(
                 results.write()
                 yield pair
 
+        failed_in_a_row = 0
         for key, result in extractor.run(missing(), lambda in_flight: results.write()):
             results.add(key, result)
+            failed_in_a_row = failed_in_a_row + 1 if Reason.MODEL_ERROR in result.reasons else 0
+            if failed_in_a_row >= _MODEL_IS_GONE:
+                results.write()
+                raise ModelError(
+                    f"the model failed {failed_in_a_row} chunks in a row, the last with: {result.detail}; "
+                    "what was finished is kept, run again to go on"
+                )
         results.write()
     return report
 
@@ -71,11 +85,15 @@ def _missing(
 class _Results:
     """Results on their way into the ledger, a transaction for what one poll of the model brought."""
 
-    def __init__(self, ledger: Ledger, run: int, stage: Stage, report: ExtractionReport) -> None:
+    def __init__(
+        self, ledger: Ledger, run: int, stage: Stage, report: ExtractionReport, progress: Progress
+    ) -> None:
         self._ledger = ledger
         self._run = run
         self._stage = stage
         self._report = report
+        self._progress = progress
+        self._told: set[str] = set()
         self._waiting: list[tuple[str, ChunkExtraction]] = []
 
     def add(self, key: str, result: ChunkExtraction) -> None:
@@ -100,7 +118,13 @@ class _Results:
             # Also where the first stage's entities could be kept: another run may get the relations.
             self._ledger.put_failure(key, result.reasons[-1].value, result.detail)
             self._report.unsettled.add(key)
+            self._tell(result)
         else:
             self._ledger.clear_failure(key)
         for name, usage in result.usage.items():
-            self._ledger.add_usage(self._run, name, **usage.model_dump())
+            self._ledger.runs.add_usage(self._run, name, **usage.model_dump())
+
+    def _tell(self, result: ChunkExtraction) -> None:
+        if result.detail not in self._told and len(self._told) < _ERRORS_TOLD:
+            self._told.add(result.detail)
+            self._progress.say(f"extract: {result.reasons[-1].value}: {result.detail}")

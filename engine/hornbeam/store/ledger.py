@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from hornbeam.errors import StoreError
+from hornbeam.store.runs import RUN_TABLES, Runs
 from hornbeam.store.segments import read_segment, write_segment
 
 FORMAT_VERSION = 1
@@ -61,12 +61,6 @@ CREATE TABLE IF NOT EXISTS journal (
 CREATE TABLE IF NOT EXISTS sealed (
     kind TEXT NOT NULL, key TEXT NOT NULL, segment TEXT NOT NULL, place INTEGER NOT NULL,
     PRIMARY KEY (kind, key)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS usage (
-    run INTEGER NOT NULL, stage TEXT NOT NULL, calls INTEGER NOT NULL, prompt INTEGER NOT NULL,
-    cached INTEGER NOT NULL, output INTEGER NOT NULL, seconds REAL NOT NULL,
-    PRIMARY KEY (run, stage));
-CREATE TABLE IF NOT EXISTS runs (
-    run INTEGER PRIMARY KEY, started REAL NOT NULL, finished REAL, version TEXT, report TEXT);
 """
 
 #: How the corpus names a record of a file: `articles.jsonl#3`, `feed.json#3.2`.
@@ -102,6 +96,8 @@ class Ledger:
 
     def __init__(self, index: Path, *, create: bool) -> None:
         self._index = index
+        #: what each run did and cost; written in the same transactions
+        self.runs = Runs(self._run)
         path = index / "ledger.sqlite"
         if not create and not path.is_file():
             raise StoreError(
@@ -116,7 +112,7 @@ class Ledger:
         try:
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = FULL")
-            self._db.executescript(_TABLES)
+            self._db.executescript(_TABLES + RUN_TABLES)
             self._check_format()
             #: rows and bytes of the journal by kind; an upper bound once a row was replaced
             self._waiting = {
@@ -380,50 +376,6 @@ class Ledger:
             )
             self._run_many("DELETE FROM journal WHERE kind = ? AND key = ?", ((kind, key) for key, _ in rows))
         return True
-
-    # Runs and what they cost
-
-    def start_run(self) -> int:
-        return int(self._one("INSERT INTO runs (started) VALUES (?) RETURNING run", (time.time(),)))
-
-    def add_usage(
-        self,
-        run: int,
-        stage: str,
-        *,
-        calls: int = 0,
-        prompt: int = 0,
-        cached: int = 0,
-        output: int = 0,
-        seconds: float = 0.0,
-    ) -> None:
-        self._run(
-            "INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, stage) DO UPDATE SET "
-            "calls = calls + excluded.calls, prompt = prompt + excluded.prompt, "
-            "cached = cached + excluded.cached, output = output + excluded.output, "
-            "seconds = seconds + excluded.seconds",
-            (run, stage, calls, prompt, cached, output, seconds),
-        )
-
-    def usage(self, run: int | None = None) -> dict[str, dict[str, Any]]:
-        """Calls, tokens and seconds by stage, of one run or of all."""
-        rows = self._run(
-            "SELECT stage, sum(calls), sum(prompt), sum(cached), sum(output), sum(seconds) FROM usage "
-            "WHERE ?1 IS NULL OR run = ?1 GROUP BY stage ORDER BY stage",
-            (run,),
-        )
-        names = ("calls", "prompt", "cached", "output", "seconds")
-        return {stage: dict(zip(names, values, strict=True)) for stage, *values in rows}
-
-    def finish_run(self, run: int, version: str | None, report: str) -> None:
-        self._run(
-            "UPDATE runs SET finished = ?, version = ?, report = ? WHERE run = ?",
-            (time.time(), version, report, run),
-        )
-
-    def last_report(self) -> str | None:
-        report = self._one("SELECT report FROM runs WHERE report IS NOT NULL ORDER BY run DESC LIMIT 1")
-        return None if report is None else str(report)
 
 
 def _file_of(source: str) -> str:

@@ -118,7 +118,7 @@ def read_version(index: Path, version_id: str) -> Version:
         StoreError: there is no such version, or its manifest cannot be read.
     """
     if not _VERSION_ID.fullmatch(version_id):  # a path would lead out of the index
-        raise StoreError(f"'{version_id}' is no version id; 'hornbeam versions --index {index}' lists them")
+        raise StoreError(f"'{version_id}' is no version id of {index}; run 'hornbeam index' on it again")
     directory = index / "versions" / version_id
     try:
         manifest = json.loads((directory / "manifest.json").read_text("utf-8"))
@@ -141,7 +141,11 @@ def open_current(index: Path) -> Version:
     """
     version_id = current_version_id(index)
     if version_id is None:
-        detail = "no build was promoted yet" if (index / "ledger.sqlite").is_file() else "it is no index"
+        if list_versions(index):
+            raise StoreError(
+                f"{index} has no current version: no build passed its gates; run 'hornbeam index' to see them"
+            )
+        detail = "no build was finished yet" if (index / "ledger.sqlite").is_file() else "it is no index"
         raise StoreError(
             f"{index} has no current version ({detail}); run 'hornbeam index PATH --index {index}'"
         )

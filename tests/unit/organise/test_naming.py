@@ -91,7 +91,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 def name_all(model: GrammarWalker, ledger: Ledger, **settings: Any) -> Names:
     options = OrganiseSettings.model_validate(settings)
-    run = ledger.start_run()
+    run = ledger.runs.start()
     return CommunityNamer(graph(), SCHEMA, model, ledger, options, run=run).name(HIERARCHY)
 
 
@@ -156,7 +156,7 @@ def test_equal_prompts_are_asked_once(ledger: Ledger) -> None:
     )
     model = Scripted()
 
-    namer = CommunityNamer(graph(), SCHEMA, model, ledger, OrganiseSettings(), run=ledger.start_run())
+    namer = CommunityNamer(graph(), SCHEMA, model, ledger, OrganiseSettings(), run=ledger.runs.start())
     names = namer.name(hierarchy)
 
     assert model.calls == 1
@@ -170,8 +170,8 @@ def test_a_cut_answer_is_tried_again_warmer(ledger: Ledger) -> None:
 
     assert [request.temperature for request in model.requests] == [0.0, 0.0, 0.7, 0.7, 0.0, 0.7]
     assert names.unnamed == {}
-    assert ledger.usage()[STAGE]["calls"] == 6
-    assert ledger.usage()[STAGE]["output"] == 3 * 96 + 3 * 10
+    assert ledger.runs.usage()[STAGE]["calls"] == 6
+    assert ledger.runs.usage()[STAGE]["output"] == 3 * 96 + 3 * 10
 
 
 @pytest.mark.parametrize(("answer", "reason"), [(cut, Unnamed.CUT), (failed, Unnamed.MODEL_ERROR)])
@@ -199,7 +199,7 @@ def test_what_was_named_before_a_stop_is_not_asked_again(ledger: Ledger) -> None
     first = Scripted(per_poll=1, before_poll=stop_at_the_third)
     with pytest.raises(KeyboardInterrupt):
         name_all(first, ledger)
-    assert ledger.usage()[STAGE]["calls"] == 2  # what they cost is known too
+    assert ledger.runs.usage()[STAGE]["calls"] == 2  # what they cost is known too
 
     second = Scripted()
     name_all(second, ledger)
@@ -212,7 +212,7 @@ def test_progress_counts_every_community_once(ledger: Ledger, monkeypatch: pytes
     options = OrganiseSettings()
 
     namer = CommunityNamer(
-        graph(), SCHEMA, Scripted(), ledger, options, run=ledger.start_run(), on_named=steps.append
+        graph(), SCHEMA, Scripted(), ledger, options, run=ledger.runs.start(), on_named=steps.append
     )
     names = namer.name(HIERARCHY)
 

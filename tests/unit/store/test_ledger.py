@@ -293,32 +293,6 @@ def test_failures_are_remembered_until_they_are_cleared(ledger: Ledger) -> None:
     assert ledger.failures(["k1", "k2", "k3"]) == {"k1": "model_error"}
 
 
-# Runs
-
-
-def test_usage_adds_up_within_a_run_and_over_runs(ledger: Ledger) -> None:
-    first, second = ledger.start_run(), ledger.start_run()
-    ledger.add_usage(first, "entities", calls=1, prompt=100, cached=40, output=10)
-    ledger.add_usage(first, "entities", calls=2, prompt=200, cached=80, output=20, seconds=1.5)
-    ledger.add_usage(second, "entities", calls=4, output=5)
-    ledger.add_usage(second, "read", seconds=2.0)
-
-    assert ledger.usage(first) == {
-        "entities": {"calls": 3, "prompt": 300, "cached": 120, "output": 30, "seconds": 1.5}
-    }
-    assert ledger.usage()["entities"]["calls"] == 7
-    assert ledger.usage()["read"]["seconds"] == 2.0
-
-
-def test_the_last_report_is_that_of_the_last_run_that_finished(ledger: Ledger) -> None:
-    assert ledger.last_report() is None
-    first = ledger.start_run()
-    ledger.finish_run(first, "v1", "the report")
-    ledger.start_run()  # and it was stopped
-
-    assert ledger.last_report() == "the report"
-
-
 # Opening
 
 

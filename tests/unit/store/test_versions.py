@@ -152,7 +152,7 @@ def test_opening_without_a_promoted_version_says_why(tmp_path: Path) -> None:
 
     with Ledger(tmp_path, create=True):
         pass
-    with pytest.raises(StoreError, match="no build was promoted yet"):
+    with pytest.raises(StoreError, match="no build was finished yet"):
         open_current(tmp_path)
 
 

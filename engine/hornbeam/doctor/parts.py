@@ -1,0 +1,82 @@
+"""What serves each part of the engine in this installation, and why."""
+
+from __future__ import annotations
+
+import platform
+import sqlite3
+from typing import Literal
+
+from hornbeam.doctor.components import FAISS, first_installed, with_version, with_versions
+from hornbeam.doctor.diagnosis import FoundModel, Part
+from hornbeam.doctor.models import server_url
+from hornbeam.errors import ModelError
+from hornbeam.settings import Settings
+
+
+def serving_parts(
+    settings: Settings,
+    device: Literal["cpu", "cuda"],
+    device_reason: str,
+    model: FoundModel,
+    embedder: FoundModel,
+) -> list[Part]:
+    """Every part, whether something serves it or not."""
+    url = server_url(settings)
+    return [
+        _behind_url(url, model) if url is not None else _in_process(device, device_reason, model),
+        _grammar(url),
+        Part(
+            "embedder",
+            with_version("sentence-transformers", device) if embedder.path else "none",
+            device_reason if embedder.path else "no embedding model",
+        ),
+        _arrays(settings),
+        Part(
+            "K-means",
+            with_versions("scikit-learn", first_installed(FAISS)),
+            "scikit-learn for few rows, faiss at size; on the CPU in this version",
+        ),
+        Part("Leiden", with_version("graspologic-native"), "on the CPU in this version"),
+        Part(
+            "vectors",
+            with_version(first_installed(FAISS)),
+            "exact below 200,000 rows, inverted lists above; on the CPU in this version",
+        ),
+        Part("lexical", with_version("bm25s"), "the only one"),
+        Part("tables", with_versions("pyarrow", "duckdb"), "the only ones"),
+        Part("ledger", f"SQLite {sqlite3.sqlite_version}", f"in Python {platform.python_version()}"),
+    ]
+
+
+def _behind_url(url: str, model: FoundModel) -> Part:
+    backend = "OpenAI-compatible HTTP" if model.path else "none"
+    return Part("language model", backend, f"model.path is a URL: {url}")
+
+
+def _in_process(device: Literal["cpu", "cuda"], device_reason: str, model: FoundModel) -> Part:
+    from hornbeam.llm.vllm_engine import vllm_distribution
+
+    try:
+        distribution, version = vllm_distribution(device)
+    except ModelError as error:
+        return Part("language model", "none", str(error))
+    if model.path is None:
+        return Part("language model", "none", "no model")
+    return Part("language model", f"{distribution} {version}, in process, {device}", device_reason)
+
+
+def _grammar(url: str | None) -> Part:
+    if url is not None:
+        return Part("grammar", "structured outputs of the server", "start it with the xgrammar backend")
+    return Part("grammar", with_version("xgrammar"), "through vLLM's structured outputs")
+
+
+def _arrays(settings: Settings) -> Part:
+    try:
+        from hornbeam_kernels.backend import select_backend
+
+        # As a build does: device = cuda is about the models, the kernels take what they can.
+        backend = select_backend("cpu" if settings.device == "cpu" else "auto")
+    except ImportError as error:
+        return Part("arrays", "none", str(error))
+    return Part("arrays", with_versions("numpy", "scipy"), backend.reason)
