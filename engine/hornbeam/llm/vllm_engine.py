@@ -112,6 +112,10 @@ class VllmModel:
             if not done:
                 self._abort(request.request_id)
 
+    def reset_prefix_cache(self) -> None:
+        """Forget every cached prompt, so that two measurements start alike."""
+        self._start().reset_prefix_cache()
+
     def close(self) -> None:
         engine, self._engine = self._engine, None
         if engine is not None:
