@@ -87,7 +87,7 @@ class OrganiseSettings(Section):
     partitioner: Literal["dual", "leiden"] = "dual"
     representation: Literal["propagated", "paper"] = "propagated"
     hops: int = Field(2, ge=1, le=4)
-    own_weight: float = Field(0.5, ge=0, le=1)
+    own_weight: float = Field(0.3, ge=0, le=1, description="of the entity itself against its neighbours")
     structure_weight: float = Field(0.3, ge=0, le=1, description="w of the dual perception")
     members_per_cluster: int = Field(10, ge=2, description="β of the initial clusters")
     max_clusters: int = Field(200, ge=2, description="η of the initial clusters")
