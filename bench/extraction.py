@@ -3,7 +3,7 @@
     python bench/extraction.py [PATH] --limit 100 [--schema general] [--json]
 
 PATH is anything that `hornbeam index` reads; by default the demo corpus. The same prompts are then completed
-without a grammar, to the same number of tokens each, in the same process, from an equally cold prefix
+without a grammar, to at most the same number of tokens each, in the same process, from an equally cold prefix
 cache: the ratio is what the constraint costs, grammars made and compiled on the same cores included.
 """
 
