@@ -1,7 +1,9 @@
 """The only place that knows which array library and device the kernels run on.
 
-This version runs every kernel on the CPU with NumPy and SciPy. The array code is written against the
-namespace ``Backend.xp`` and the sparse module ``Backend.sparse`` and keeps to what NumPy and CuPy share.
+The array code is written against the namespace ``Backend.xp`` and the sparse module ``Backend.sparse`` and
+keeps to what NumPy and CuPy share: on the CPU these are ``numpy`` and ``scipy.sparse``, on a CUDA device
+``cupy`` and ``cupyx.scipy.sparse``. What a library does better than array code (K-means, Leiden, …) is in
+``cuda_libraries``.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ Sparse: TypeAlias = Any
 BLOCK_CAP = 4096
 """Rows of a block at most, so that block shapes, and with them the last bits of a product, do not follow the
 memory that happens to be free."""
+CUPY_REQUIREMENT = "cupy-cuda13x>=14.0.1,!=14.1.0"
+"""What ``pip install`` needs for the CUDA backend (the extra ``rapids`` names it too)."""
 
 
 class BackendUnavailableError(RuntimeError):
@@ -33,39 +37,63 @@ class Backend:
     """An array namespace with its sparse module."""
 
     name: str
-    """``"cpu"``."""
+    """``"cpu"`` or ``"cuda"``."""
     xp: Any
-    """Dense array namespace: ``numpy``."""
+    """Dense array namespace: ``numpy`` or ``cupy``."""
     sparse: Any
-    """Module with ``csr_matrix``: ``scipy.sparse``."""
+    """Module with ``csr_matrix``: ``scipy.sparse`` or ``cupyx.scipy.sparse``."""
     reason: str
     """Why this backend was taken, for people and for the manifest."""
+
+    @property
+    def on_device(self) -> bool:
+        """Whether arrays live on a CUDA device, where the calls of ``cuda_libraries`` replace the CPU's."""
+        return self.name == "cuda"
 
     def asarray(self, values: Any, dtype: Any = None) -> Array:
         """``values`` on this backend's device, copied only where that is needed."""
         return self.xp.asarray(values, dtype=dtype)
 
     def to_numpy(self, array: Array) -> NDArray[Any]:
-        """``array`` on the host, copied only where that is needed."""
-        return np.asarray(array)
+        """``array`` on the host, copied only where that is needed.
+
+        From a CUDA device by ``cupy.asnumpy``, which waits for the kernels that write ``array``; CuPy refuses
+        to turn an array into a NumPy one by accident.
+        """
+        host: NDArray[Any] = self.xp.asnumpy(array) if self.on_device else np.asarray(array)
+        return host
+
+    def free_memory(self) -> int:
+        """Bytes free now where this backend's arrays live: the host's, or the device's.
+
+        On a device also what CuPy's pool holds and has handed to nobody: the driver counts that as taken.
+        """
+        if self.on_device:
+            free, _total = self.xp.cuda.runtime.memGetInfo()
+            return int(free) + int(self.xp.get_default_memory_pool().free_bytes())
+        return _free_host_memory()
 
 
 def select_backend(device: Literal["auto", "cpu", "cuda"] = "auto") -> Backend:
     """The backend for ``device``, with the reason for the choice in ``Backend.reason``.
 
-    Raises ``BackendUnavailableError`` for ``"cuda"`` (these kernels have no CUDA backend in this version) and
+    ``"auto"`` takes CUDA where a device file is there, no ``CUDA_VISIBLE_DEVICES`` hides it and CuPy can use
+    it, and the CPU otherwise; CuPy is not imported where no device file is there. Raises
+    ``BackendUnavailableError`` for ``"cuda"`` where it cannot be had (the message says what is missing) and
     ``ValueError`` for any other word.
     """
-    if device == "cuda":
-        raise BackendUnavailableError(
-            f'device = "cuda" asked for, but the kernels run on the CPU in this version ({_cuda_state()}); '
-            'use device = "auto" or "cpu"'
-        )
-    if device == "auto":
-        return _cpu(_cuda_state())
     if device == "cpu":
         return _cpu("cpu asked for")
-    raise ValueError(f"device must be auto, cpu or cuda, not {device!r}")
+    if device not in ("auto", "cuda"):
+        raise ValueError(f"device must be auto, cpu or cuda, not {device!r}")
+    missing = _missing_for_cuda()
+    if missing is None:
+        return _cuda()
+    if device == "cuda":
+        raise BackendUnavailableError(
+            f'device = "cuda" asked for, but {missing}; or use device = "auto" or "cpu"'
+        )
+    return _cpu(missing)
 
 
 def _cpu(reason: str) -> Backend:
@@ -74,32 +102,66 @@ def _cpu(reason: str) -> Backend:
     return Backend(name="cpu", xp=np, sparse=scipy.sparse, reason=reason)
 
 
-def _cuda_state() -> str:
-    # Device files are looked at rather than a CUDA library: loading one costs seconds and may not be
-    # installed.
+def _cuda() -> Backend:
+    import cupy
+    import cupyx.scipy.sparse
+
+    name = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())["name"]
+    reason = f"CUDA device {name.decode(errors='replace')}, CuPy {cupy.__version__}"
+    return Backend(name="cuda", xp=cupy, sparse=cupyx.scipy.sparse, reason=reason)
+
+
+def _missing_for_cuda() -> str | None:
+    # Device files are looked at first: loading a CUDA library costs seconds, in vain where there is no
+    # device.
     if os.environ.get("CUDA_VISIBLE_DEVICES", "0").strip() in ("", "-1"):
-        return "no CUDA device: CUDA_VISIBLE_DEVICES hides them all"
-    devices = sorted(path.name for path in Path("/dev").glob("nvidia[0-9]*"))
+        return "no CUDA device: CUDA_VISIBLE_DEVICES hides them all (unset it to use them)"
+    devices = _device_files()
     if not devices:
-        return "no CUDA device: no /dev/nvidia* on this machine"
-    return f"{len(devices)} CUDA device(s) visible; these kernels run on the CPU in this version"
+        return "no CUDA device: no /dev/nvidia* or /dev/dxg on this machine"
+    try:
+        import cupy
+    except ImportError as error:
+        return (
+            f"{devices} CUDA device file(s) but no CuPy ({error}): pip install '{CUPY_REQUIREMENT}' "
+            "(or the extra rapids)"
+        )
+    if not cupy.cuda.is_available():
+        return (
+            f"{devices} CUDA device file(s), but CuPy {cupy.__version__} can use none: the driver may be too "
+            "old for CUDA 13, or this user may not open the device (nvidia-smi tells)"
+        )
+    return None
 
 
-def block_rows(bytes_per_row: int, memory_limit: int | None = None) -> int:
+def _device_files() -> int:
+    # /dev/dxg is the device under the Windows Subsystem for Linux.
+    found = [*Path("/dev").glob("nvidia[0-9]*"), *Path("/dev").glob("dxg")]
+    return len(found)
+
+
+def _free_host_memory() -> int:
+    import psutil
+
+    return int(psutil.virtual_memory().available)
+
+
+def block_rows(bytes_per_row: int, memory_limit: int | None = None, backend: Backend | None = None) -> int:
     """How many rows of ``bytes_per_row`` bytes fit the budget; at least 1.
 
-    ``memory_limit`` is the budget in bytes; without one it is a quarter of the memory that is free now.
+    ``memory_limit`` is the budget in bytes; without one it is a quarter of the memory that is free now: of
+    the host's, or, for a ``backend`` on a CUDA device, of the device's.
     """
     if memory_limit is None:
-        import psutil
-
-        memory_limit = psutil.virtual_memory().available // 4
+        memory_limit = max(1, (backend.free_memory() if backend else _free_host_memory()) // 4)
     if memory_limit <= 0:
         raise ValueError(f"memory_limit must be positive, not {memory_limit}")
     return max(1, memory_limit // max(1, bytes_per_row))
 
 
-def row_blocks(n: int, bytes_per_row: int, memory_limit: int | None = None) -> list[slice]:
+def row_blocks(
+    n: int, bytes_per_row: int, memory_limit: int | None = None, backend: Backend | None = None
+) -> list[slice]:
     """Slices that cover rows 0..n−1 in blocks within the budget, none above ``BLOCK_CAP`` rows."""
-    step = min(BLOCK_CAP, block_rows(bytes_per_row, memory_limit))
+    step = min(BLOCK_CAP, block_rows(bytes_per_row, memory_limit, backend))
     return [slice(start, min(start + step, n)) for start in range(0, n, step)]
