@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from typing import Any
 
 import networkx
@@ -30,48 +29,19 @@ from hornbeam_kernels.paths import best_first_paths
 from hornbeam_kernels.representation import entity_representation
 from hornbeam_kernels.search import build_index, search
 from hornbeam_kernels.tree import community_levels
+from support.kernel_references import (
+    D,
+    communities_by_loops,
+    graphs,
+    jaccard_by_loops,
+    merge_by_loops,
+    propagated_by_loops,
+    slots_by_loops,
+    type_counts,
+    unit,
+)
 
 pytestmark = pytest.mark.filterwarnings("error")
-D = 5
-
-
-@st.composite
-def graphs(draw: st.DrawFn, max_nodes: int = 9) -> dict[str, Any]:
-    """A multigraph with loops and lonely nodes, and random vectors for it."""
-    n = draw(st.integers(0, max_nodes))
-    r = draw(st.integers(0, 3))
-    node, kind = st.integers(0, max(0, n - 1)), st.integers(0, max(0, r - 1))
-    triples = draw(st.lists(st.tuples(node, kind, node), max_size=18)) if n and r else []
-    columns = np.asarray(triples, dtype=np.int64).reshape(-1, 3)
-    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
-    return {
-        "n": n,
-        "r": r,
-        "heads": columns[:, 0],
-        "relations": columns[:, 1],
-        "tails": columns[:, 2],
-        "entities": rng.normal(size=(n, D)),
-        "types": rng.normal(size=(r, D)),
-        "rng": rng,
-    }
-
-
-def unit(v: np.ndarray) -> np.ndarray:
-    length = math.sqrt(sum(float(a) ** 2 for a in v))
-    return v / length if length > 0 else v
-
-
-def slots_by_loops(g: dict[str, Any]) -> np.ndarray:
-    out = np.zeros((g["n"], 3, D))
-    for i in range(g["n"]):
-        touching = [
-            (h, r, t) for h, r, t in zip(g["heads"], g["relations"], g["tails"], strict=True) if i in (h, t)
-        ]
-        for h, r, t in touching:
-            out[i] += np.stack((g["entities"][h], g["types"][r], g["entities"][t])) / len(touching)
-        if not touching:
-            out[i, 0] = out[i, 2] = g["entities"][i]
-    return out
 
 
 def represent(g: dict[str, Any], **options: Any) -> np.ndarray:
@@ -91,18 +61,8 @@ def test_paper_form_is_the_mean_over_touching_triples(g: dict[str, Any]) -> None
 @settings(max_examples=60, deadline=None)
 @given(graphs(), st.integers(0, 3), st.floats(0.1, 0.9))
 def test_propagated_form_averages_unit_slots_over_neighbours(g: dict[str, Any], hops: int, w: float) -> None:
-    slots = np.array([[unit(s) for s in row] for row in slots_by_loops(g)]).reshape(g["n"], 3, D)
-    for _ in range(hops):
-        after = slots.copy()
-        for i, s in itertools.product(range(g["n"]), range(3)):
-            around = np.zeros(D)
-            for h, t in zip(g["heads"], g["tails"], strict=True):
-                around = around + (slots[t, s] if h == i else 0) + (slots[h, s] if t == i else 0)
-            after[i, s] = unit(w * slots[i, s] + (1 - w) * unit(around))
-        slots = after
     x = represent(g, hops=hops, own_weight=w)
-    for i in range(g["n"]):
-        np.testing.assert_allclose(x[i], unit(slots[i].reshape(-1)), atol=2e-4)
+    np.testing.assert_allclose(x, propagated_by_loops(g, hops, w), atol=2e-4)
 
 
 @settings(max_examples=30, deadline=None)
@@ -113,20 +73,6 @@ def test_representation_follows_a_renaming_of_the_entities(g: dict[str, Any]) ->
     other = {**g, "entities": g["entities"][order]}
     other["heads"], other["tails"] = place[g["heads"]], place[g["tails"]]
     np.testing.assert_allclose(represent(other), represent(g)[order], atol=1e-4)
-
-
-def type_counts(g: dict[str, Any]) -> np.ndarray:
-    out = np.zeros((g["n"], 2 * g["r"]))
-    for h, r, t in zip(g["heads"], g["relations"], g["tails"], strict=True):
-        out[h, r] += 1
-        out[t, g["r"] + r] += 1
-    return out
-
-
-def jaccard_by_loops(a: np.ndarray, b: np.ndarray) -> float:
-    low = sum(min(p, q) for p, q in zip(a, b, strict=True))
-    high = sum(max(p, q) for p, q in zip(a, b, strict=True))
-    return low / high if high > 0 else 0.0
 
 
 def psi(g: dict[str, Any]) -> Any:
@@ -147,21 +93,6 @@ def test_structural_similarity_is_the_multiset_jaccard(g: dict[str, Any], limit:
             assert block[i, j] == pytest.approx(jaccard_by_loops(dense[i], rows[j]), abs=1e-5)
 
 
-def communities_by_loops(
-    x: np.ndarray, counts: np.ndarray, labels: np.ndarray, w: float
-) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray], list[int]]:
-    groups = [[i for i in range(len(labels)) if labels[i] == c] for c in range(max(labels, default=-1) + 1)]
-    middle = [unit(x[group].astype(float).mean(axis=0)) for group in groups]
-    mean = [counts[group].mean(axis=0) for group in groups]
-    scores = np.array([phi(x[i], counts[i], middle[c], mean[c], w) for i, c in enumerate(labels)])
-    best = [max(group, key=lambda i: (round(float(scores[i]), 6), -i)) for group in groups]
-    return scores, middle, mean, best
-
-
-def phi(x: np.ndarray, counts: np.ndarray, middle: np.ndarray, mean: np.ndarray, w: float) -> float:
-    return w * jaccard_by_loops(counts, mean) + (1 - w) * float(x @ middle)
-
-
 @settings(max_examples=60, deadline=None)
 @given(graphs(), st.floats(0, 1), st.sampled_from([1, None]))
 def test_scores_centres_and_keywords_follow_the_formula(
@@ -178,28 +109,6 @@ def test_scores_centres_and_keywords_follow_the_formula(
     ]
     assert centres(scores, labels).tolist() == [row[0] for row in ranked]
     assert [row.tolist() for row in keywords(scores, labels, 2)] == [row[:2] for row in ranked]
-
-
-def merge_by_loops(
-    x: np.ndarray, counts: np.ndarray, labels: np.ndarray, threshold: float, max_size: int, w: float
-) -> np.ndarray:
-    while True:
-        _, middle, mean, best = communities_by_loops(x, counts, labels, w)
-        m, sizes = len(middle), np.bincount(labels)
-        partner = [-1] * m
-        for a in range(m):
-            found = []
-            for b in range(m):
-                value = 0.5 * phi(x[best[a]], counts[best[a]], middle[b], mean[b], w)
-                value += 0.5 * phi(x[best[b]], counts[best[b]], middle[a], mean[a], w)
-                if b != a and sizes[a] + sizes[b] <= max_size and 1 - round(value, 6) < threshold:
-                    found.append((-round(value, 6), b))
-            partner[a] = min(found)[1] if found else -1
-        mutual = [(a, partner[a]) for a in range(m) if a < partner[a] and partner[partner[a]] == a]
-        if not mutual:
-            return renumber(labels)
-        joined = {b: a for a, b in mutual}
-        labels = renumber(np.array([joined.get(int(c), int(c)) for c in labels]))
 
 
 @pytest.mark.parametrize("seed", range(25))
