@@ -12,6 +12,7 @@ This package knows no document, model or file and never imports ``hornbeam``. Im
 ``partition``       hierarchical Leiden, modularity, connected components
 ``tree``            levels of communities above the leaves
 ``adjacency``       triples → CSR adjacency in both directions
+``ranking``         personalised PageRank, one query or a batch
 ``paths``           bounded best-first path search
 ``search``          nearest neighbours by inner product
 ==================  ==================================================================

@@ -1,0 +1,300 @@
+"""Personalised PageRank, one query or a batch of them as one sparse–dense product.
+
+    p = (1 − a) v + a (Wᵀ p + (Σ_dangling p_i) v)              (Haveliwala 2002; ``networkx.pagerank``)
+
+a is the damping, v a query's personalisation (sums to 1), W the weighted adjacency with rows that sum to 1; a
+node whose weights sum to 0 is dangling, and what it holds goes back to v. With that rule p is the solution of
+
+    x = v + a Wᵀ x,     p = x / ‖x‖₁                              (Del Corso, Gulli and Romani 2005)
+
+so dangling nodes cost nothing. Three things make a batch cheap on a CPU, where it is bound by the memory:
+
+* Blocks of 16 queries in float32, C order: the 16 values of a node are one cache line, which one gather
+  brings in, where a query alone brings in the same line for one value. Blocks run on threads (SciPy's products
+  release the interpreter's lock). Wider blocks fall out of the cache: 64 float64 columns are no faster a
+  query than one.
+* Nodes are renumbered once a graph (reverse Cuthill–McKee), so that neighbours' lines lie close to each other.
+* float32 is not trusted. It computes a correction, whose residual is taken in float64, which the next
+  correction starts from (iterative refinement): a star of 100,000 leaves is as exact as any graph.
+
+Undirected graphs take the Chebyshev iteration (Golub and Varga 1961): W is then similar to a symmetric matrix
+with eigenvalues in [−1, 1], and the error falls by a / (1 + √(1 − a²)) a step, .56 at a = .85, where power
+iteration has .85: 28 products instead of up to 90. Directed graphs take power iteration.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hornbeam_kernels.backend import Array, Backend, Sparse, block_rows, select_backend
+from hornbeam_kernels.indexing import Indices, index_array
+
+QUERIES_A_BLOCK = 16
+"""Columns of a block on the CPU: 16 float32 are one cache line of 64 bytes."""
+CACHED_VALUES = 2**18
+"""Up to this many values (1 MiB of float32, a core's cache) a block may be wider, up to 64 columns."""
+ROWS_A_CHUNK = 8192
+"""Rows of a product on the CPU, so that what follows it finds its rows in the cache."""
+BYTES_A_VALUE = 48
+"""Working memory for each node and query of a block: three float64 and five float32 values, and a margin."""
+STEPS_A_CORRECTION = 20
+"""Steps between two residuals in float64: at a = .85 they reduce it to 10⁻⁵, all that float32 can."""
+
+
+class NotConvergedError(RuntimeError):
+    """The iterations that were allowed did not reach the tolerance; the message says what they reached."""
+
+
+@dataclass(frozen=True)
+class RankingGraph:
+    """A graph made ready for any number of queries: Wᵀ in renumbered order, cut into chunks of rows."""
+
+    n: int
+    """Nodes."""
+    order: Indices
+    """int64 [n]: the node at each place."""
+    directed: bool
+    fast: tuple[tuple[slice, Sparse], ...]
+    """Rows of Wᵀ, CSR float32 [rows, n] each."""
+    exact: tuple[tuple[slice, Sparse], ...]
+    """The same in float64; shares its indices with ``fast``."""
+    backend: Backend
+
+
+def ranking_graph(
+    heads: Any,
+    tails: Any,
+    n: int,
+    *,
+    weights: Any | None = None,
+    directed: bool = False,
+    reorder: bool = True,
+    backend: Backend | None = None,
+) -> RankingGraph:
+    """The graph of T triples over n nodes, ready for ``personalised_pagerank``.
+
+    ``heads``, ``tails`` integers [T]; ``weights`` [T] finite and ≥ 0 (None: all 1). Parallel triples add up, a
+    self-loop counts once, a triple of weight 0 is as good as none. Undirected unless ``directed``, then a walk
+    goes from head to tail. ``reorder`` renumbers the nodes inside for locality; results are in the caller's
+    order either way and equal to rounding.
+
+    O(T log T) time once a graph (1 s for 10⁶ triples); keeps 32 bytes a triple. Raises ``ValueError`` on an
+    index outside 0..n−1, arrays of unequal length, a negative or non-finite weight.
+    """
+    backend = backend or select_backend("cpu")
+    h, t = index_array(heads, n, "heads"), index_array(tails, n, "tails")
+    w = np.ones(len(h)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if not len(h) == len(t) == len(w):
+        raise ValueError(f"heads, tails and weights differ in length: {len(h)}, {len(t)}, {len(w)}")
+    if not np.isfinite(w).all() or (w < 0).any():
+        raise ValueError("weights must be finite and ≥ 0")
+    matrix, order = _transposed_walk(h, t, w, n, directed, reorder)
+    parts = [backend.asarray(part) for part in (matrix.indptr, matrix.indices, matrix.data)]
+    rows = max(1, n) if backend.on_device else ROWS_A_CHUNK
+    fast = (parts[0], parts[1], parts[2].astype(backend.xp.float32))
+    return RankingGraph(
+        n, order, directed, _chunks(fast, n, rows, backend), _chunks(parts, n, rows, backend), backend
+    )
+
+
+def personalised_pagerank(
+    graph: RankingGraph,
+    personalisation: Any | None = None,
+    *,
+    damping: float = 0.85,
+    tolerance: float = 1e-6,
+    max_iterations: int = 500,
+    memory_limit: int | None = None,
+    threads: int | None = None,
+) -> NDArray[np.float64]:
+    """PageRank personalised to each query: float64 [n, q], or [n] for one query; every column sums to 1.
+
+    ``personalisation``: one query [n], a batch [n, q], or a sparse matrix [n, q] of the seeds alone (anything
+    with ``tocsc``, SciPy's or the backend's); any numbers ≥ 0, a column need not sum to 1. None is the
+    uniform vector: PageRank itself, [n]. A graph without nodes gives an empty result.
+
+    ``tolerance`` bounds the error of each column in the sum of absolute differences: ‖p − p*‖₁ ≤
+    2 ‖r‖₁ / ((1 − a) ‖x‖₁), with r the residual of the equation for x in float64, which is checked, not
+    estimated. So no node is off by more. (``networkx.pagerank`` stops at a change of n · tol, which at 10⁵
+    nodes and its default says little: compare with a tol of 10⁻¹⁴.)
+
+    The same numbers whatever the number of ``threads`` (default: the cores this process may use) and but for
+    rounding whatever the block that a query shares. Time O(log(1/tolerance) · (T + n) · q) with about 28
+    products at the defaults. Memory: the result, and for each thread a block of up to 16 queries (64 in small
+    graphs) at 48 n bytes a query; blocks are made narrower and fewer until ``memory_limit`` bytes (default: a
+    quarter of the free memory) hold them, at the least one query.
+
+    Raises ``NotConvergedError`` when ``max_iterations`` products do not reach ``tolerance``; ``ValueError`` on
+    a shape that does not fit, a negative or non-finite personalisation, a query without a seed, damping
+    outside [0, 1), tolerance ≤ 0, max_iterations or threads < 1.
+    """
+    if not 0.0 <= damping < 1.0 or not tolerance > 0.0:
+        raise ValueError(f"damping must lie in [0, 1) and tolerance be > 0, not {damping} and {tolerance}")
+    if max_iterations < 1 or (threads is not None and threads < 1):
+        raise ValueError("max_iterations and threads must be ≥ 1")
+    n = graph.n
+    given = np.ones(n) if personalisation is None else personalisation
+    sparse = hasattr(given, "tocsc")
+    seeds = given.tocsc() if sparse else graph.backend.to_numpy(given).astype(np.float64, copy=False)
+    if seeds.ndim not in (1, 2) or seeds.shape[0] != n:
+        raise ValueError(f"personalisation must be [{n}] or [{n}, q], not of shape {seeds.shape}")
+    single = seeds.ndim == 1
+    if single:
+        seeds = seeds[:, None]
+    queries = seeds.shape[1]
+    result = np.zeros((n, queries))
+    if n == 0 or queries == 0:
+        return result[:, 0] if single else result
+    width, workers = _blocking(graph, queries, memory_limit, threads)
+    place = graph.backend.asarray(graph.order)
+
+    def solve(start: int) -> None:
+        columns = slice(start, min(start + width, queries))
+        block = seeds[:, columns].toarray() if sparse else seeds[:, columns]
+        v = graph.backend.asarray(block, dtype=graph.backend.xp.float64)[place]  # [n, w], a copy
+        _normalise(v, start, graph.backend)
+        found = _solve(graph, v, damping, tolerance, max_iterations)
+        result[graph.order, columns] = graph.backend.to_numpy(found)
+
+    starts = range(0, queries, width)
+    if workers == 1:
+        for start in starts:
+            solve(start)
+    else:
+        with ThreadPoolExecutor(workers) as pool:
+            list(pool.map(solve, starts))
+    return result[:, 0] if single else result
+
+
+def _transposed_walk(
+    h: Indices, t: Indices, w: NDArray[np.float64], n: int, directed: bool, reorder: bool
+) -> tuple[Any, Indices]:
+    # Wᵀ as SciPy CSR float64 [n, n] in renumbered order, and the order.
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+    if not directed:
+        back = h != t  # a self-loop is one way round only
+        h, t, w = np.concatenate((h, t[back])), np.concatenate((t, h[back])), np.concatenate((w, w[back]))
+    leaving = np.bincount(h, weights=w, minlength=n)  # [n]
+    kept = w > 0
+    h, t, w = h[kept], t[kept], w[kept]
+    order = np.arange(n, dtype=np.int64)
+    if reorder and len(h):
+        pattern = csr_matrix((np.ones(len(h), dtype=np.int8), (t, h)), shape=(n, n))
+        order = reverse_cuthill_mckee(pattern, symmetric_mode=not directed).astype(np.int64)
+    place = np.empty(n, dtype=np.int64)
+    place[order] = np.arange(n)
+    matrix = csr_matrix((w / leaving[h], (place[t], place[h])), shape=(n, n))
+    matrix.sum_duplicates()
+    return matrix, order
+
+
+def _chunks(parts: Any, n: int, rows: int, backend: Backend) -> tuple[tuple[slice, Sparse], ...]:
+    # Views of the CSR parts (indptr, indices, data), `rows` rows each.
+    indptr, indices, data = parts
+    ends = backend.to_numpy(indptr)
+    chunks = []
+    for start in range(0, n, rows):
+        stop = min(start + rows, n)
+        at = slice(int(ends[start]), int(ends[stop]))
+        part = (data[at], indices[at], indptr[start : stop + 1] - indptr[start])
+        chunks.append((slice(start, stop), backend.sparse.csr_matrix(part, shape=(stop - start, n))))
+    return tuple(chunks)
+
+
+def _blocking(
+    graph: RankingGraph, queries: int, memory_limit: int | None, threads: int | None
+) -> tuple[int, int]:
+    # Queries a block, and blocks at a time.
+    affordable = block_rows(BYTES_A_VALUE * graph.n, memory_limit, graph.backend)
+    if graph.backend.on_device:
+        return min(queries, affordable), 1
+    width = QUERIES_A_BLOCK
+    while width < 64 and 2 * width * graph.n <= CACHED_VALUES:
+        width *= 2
+    width = min(width, queries, affordable)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return width, max(1, min(threads or cores, affordable // width, -(-queries // width)))
+
+
+def _normalise(v: Array, first: int, backend: Backend) -> None:
+    # Columns of v to sum 1, in place.
+    xp = backend.xp
+    if not bool(xp.all(xp.isfinite(v))) or bool(xp.any(v < 0)):
+        raise ValueError("personalisation must be finite and ≥ 0")
+    total = xp.sum(v, axis=0)
+    missing = np.flatnonzero(backend.to_numpy(total) <= 0)
+    if len(missing):
+        raise ValueError(f"query {first + int(missing[0])} has no seed: its personalisation is all 0")
+    v /= total
+
+
+def _solve(graph: RankingGraph, r: Array, a: float, tolerance: float, max_iterations: int) -> Array:
+    # p of personalisation r [n, w] (overwritten: it is the residual of x = 0).
+    xp = graph.backend.xp
+    rate = a if graph.directed else a / (1.0 + math.sqrt(1.0 - a * a))
+    x = xp.zeros_like(r)
+    done = 0
+    while True:
+        size = xp.sum(xp.abs(r), axis=0)  # [w]
+        total = xp.maximum(xp.sum(x, axis=0), 1.0)  # [w], ‖x*‖₁ ≥ 1
+        error = float(xp.max(2.0 * size / ((1.0 - a) * total)))
+        if error <= tolerance:
+            x = xp.maximum(x, 0.0)  # corrections may leave −tolerance
+            return x / xp.sum(x, axis=0)
+        if done >= max_iterations:
+            raise NotConvergedError(
+                f"PageRank has an error of up to {error:.1e} after {done} iterations, above the tolerance "
+                f"{tolerance:.1e}: allow more iterations, a larger tolerance or a smaller damping"
+            )
+        steps = max(1, math.ceil(math.log(2.0 * error / tolerance) / -math.log(rate))) if a else 1
+        steps = min(steps, STEPS_A_CORRECTION, max_iterations - done)
+        size = xp.where(size > 0, size, 1.0)
+        d = _correction(graph, (r / size).astype(xp.float32), a, steps)
+        _apply(graph, x, r, d, size, a)
+        done += steps
+
+
+def _correction(graph: RankingGraph, b: Array, a: float, steps: int) -> Array:
+    # `steps` steps towards the solution of d = b + a Wᵀ d, from 0; float32 [n, w]. The first costs nothing.
+    now, before = b.copy(), b
+    if steps > 1:
+        before = graph.backend.xp.zeros_like(b)
+        b = b * np.float32(1.0 / a)
+    omega = 2.0
+    for _ in range(steps - 1):
+        omega = 1.0 if graph.directed else 1.0 / (1.0 - a * a * omega / 4.0)
+        step, keep = np.float32(omega * a), np.float32(1.0 - omega)
+        for rows, matrix in graph.fast:
+            part = matrix @ now
+            part += b[rows]
+            part *= step
+            after = before[rows]  # becomes ω (b + a Wᵀ now) + (1 − ω) before
+            after *= keep
+            after += part
+        now, before = before, now
+    return now
+
+
+def _apply(graph: RankingGraph, x: Array, r: Array, d: Array, size: Array, a: float) -> None:
+    # x + size d, and its residual, in float64, both in place; as many columns at a time as fill a cache line.
+    xp = graph.backend.xp
+    step = d.shape[1] if graph.backend.on_device else QUERIES_A_BLOCK // 2
+    for start in range(0, d.shape[1], step):
+        columns = slice(start, start + step)
+        part = xp.ascontiguousarray(d[:, columns], dtype=xp.float64)
+        part *= size[columns]
+        x[:, columns] += part
+        for rows, matrix in graph.exact:
+            moved = matrix @ part
+            moved *= a
+            moved -= part[rows]
+            r[rows, columns] += moved
