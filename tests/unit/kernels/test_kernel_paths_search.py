@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import time
+import tracemalloc
 
 import numpy as np
 import pytest
 
+from hornbeam_kernels import paths
 from hornbeam_kernels.adjacency import adjacency
 from hornbeam_kernels.paths import Path, best_first_paths
 from hornbeam_kernels.search import build_index, search
@@ -44,20 +45,50 @@ def test_a_seed_named_twice_counts_once_with_its_best_score() -> None:
     assert [path.score for path in paths] == [pytest.approx(0.3)]
 
 
-def test_a_hub_with_a_hundred_thousand_neighbours_costs_no_more_than_the_beam() -> None:
+def test_the_best_of_a_hub_with_a_hundred_thousand_neighbours_is_found_from_anywhere() -> None:
     leaves = 100_000
     similarity = np.random.default_rng(0).random(leaves).astype(np.float32)
     csr = adjacency(np.zeros(leaves, dtype=int), np.arange(1, leaves + 1), leaves + 1)
-    start = time.perf_counter()
-    paths = best_first_paths(*csr, similarity, list(range(20)), [1.0] * 20, beam=32, top_k=10)
-    assert time.perf_counter() - start < 2
-    assert paths[0].nodes == (0, int(similarity.argmax()) + 1)
+    best = int(similarity.argmax()) + 1
+    found = best_first_paths(*csr, similarity, list(range(20)), [1.0] * 20, beam=32, top_k=10)
+    assert found[0].nodes == (0, best)
+    assert {path.nodes[:2] for path in best_first_paths(*csr, similarity, [0], [1.0], beam=1)} == {(0, best)}
+    far = best_first_paths(*csr, similarity, [7], [1.0], beam=1)
+    assert [path.nodes for path in far] == [(7, 0), (7, 0, best)]
 
 
 def test_equal_similarities_at_a_hub_go_to_the_lowest_neighbours() -> None:
     csr = adjacency(np.zeros(500, dtype=int), np.arange(500, 0, -1), 501)
     paths = best_first_paths(*csr, np.ones(500), [0], [1.0], depth=1, beam=4)
     assert [path.nodes[1] for path in paths] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("block", [1, 7, 100])
+def test_a_hub_looked_at_in_blocks_gives_the_same_paths(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    rng = np.random.default_rng(0)
+    heads, tails = np.r_[np.zeros(200, int), rng.integers(0, 60, 200)], rng.integers(0, 60, 400)
+    similarity = np.round(rng.random(400), 1)  # ties at every block's edge
+    csr = adjacency(heads, tails, 60)
+    whole = best_first_paths(*csr, similarity, [0, 5], [1.0, 0.9], depth=4, beam=6, top_k=99)
+    monkeypatch.setattr(paths, "BLOCK", block)
+    assert best_first_paths(*csr, similarity, [0, 5], [1.0, 0.9], depth=4, beam=6, top_k=99) == whole
+    assert len(whole) == 24
+
+
+def test_a_hub_costs_no_more_memory_than_its_block_and_the_beam() -> None:
+    def peak(leaves: int) -> int:
+        csr = adjacency(np.zeros(leaves, dtype=int), np.arange(1, leaves + 1), leaves + 1)
+        similarity = np.random.default_rng(0).random(leaves)
+        tracemalloc.start()
+        best_first_paths(*csr, similarity, [0, 1, 2], [1.0] * 3)
+        used = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return used
+
+    peak(10)  # what is loaded at the first call is not the hub's
+    small, large = peak(paths.BLOCK), peak(20 * paths.BLOCK)
+    assert large < 1.2 * small + 100_000
+    assert large < 8 * 20 * paths.BLOCK  # less than one number for each neighbour
 
 
 def test_parallel_triples_back_to_the_seed_do_not_hide_the_way_on() -> None:
