@@ -36,6 +36,8 @@ REQUIREMENTS = {
 }
 """Module → what ``pip install`` needs for it."""
 
+SEEDING_ROWS = 10
+"""k-means++ for cuVS chooses its seeds among this many rows a cluster."""
 LEIDEN_LEVELS = 100
 """Levels of Leiden at most; it stops by itself long before."""
 FAISS_MAX_NEIGHBOURS = 2048
@@ -65,9 +67,10 @@ def kmeans(
 
     The inertia is Σ_i ‖x_i − c(i)‖² at the centres found. With cuML: scalable k-means++ (Bahmani et al. 2012)
     seeded with ``seed``, restarts inside the library. With cuVS, whose own seeding takes no seed: k-means++
-    (Arthur and Vassilvitskii 2007) by this module, restart i seeded with ``seed`` + i. At most min(k, n)
-    clusters; fewer come back where some stay empty. Rows that are equal need not be told from rows that are
-    near, as the CPU's does for fewer distinct rows than k: callers that need it compare rows first.
+    (Arthur and Vassilvitskii 2007) on the host among ``SEEDING_ROWS`` k rows, restart i seeded with ``seed``
+    + i. At most min(k, n) clusters; fewer come back where some stay empty. With k < n, rows that are equal
+    may be parted, where the CPU's K-means gives each of at most k distinct rows its own cluster: callers that
+    need that compare the rows first.
 
     Sums on a GPU run in no fixed order, so labels may differ in a few rows from run to run. Time
     O(restarts · iterations · n k d). Memory on the device: the rows in float32 and blocks of [32768, k].
@@ -80,8 +83,10 @@ def kmeans(
         raise ValueError(f"k and restarts must be ≥ 1, not {k} and {restarts}")
     if n == 0:
         return np.zeros(0, dtype=np.int32), 0.0
-    k = min(k, n)
-    if _kmeans_library() == "cuml":
+    library = _kmeans_library()
+    if k >= n:  # every row that differs is its own cluster
+        return renumber(np.unique(backend.to_numpy(x), axis=0, return_inverse=True)[1]), 0.0
+    if library == "cuml":
         from cuml.cluster import KMeans
 
         fit = KMeans(
@@ -95,41 +100,19 @@ def kmeans(
 
 def _cuvs_kmeans(x: Array, k: int, seed: int, iterations: int, backend: Backend) -> tuple[Array, float]:
     from cuvs.cluster import kmeans as cuvs_kmeans
+    from sklearn.cluster import kmeans_plusplus
 
+    n = x.shape[0]
+    among = np.random.default_rng(seed).choice(n, min(n, SEEDING_ROWS * k), replace=False)
+    rows = backend.to_numpy(backend.xp.take(x, backend.asarray(np.sort(among)), axis=0))
+    start = backend.asarray(kmeans_plusplus(rows, k, random_state=seed)[0])  # [k, d], `fit` may write to it
     # The metric is squared Euclidean by default.
     settings = cuvs_kmeans.KMeansParams(
         n_clusters=k, init_method="Array", max_iter=iterations, tol=1e-4, n_init=1
     )
-    start = x[backend.asarray(plus_plus_seeds(x, k, seed, backend))]  # [k, d], a copy
     centres, _, _ = cuvs_kmeans.fit(settings, x, centroids=start)
     labels, inertia = cuvs_kmeans.predict(settings, x, centres)
     return backend.asarray(labels), float(inertia)
-
-
-def plus_plus_seeds(x: Array, k: int, seed: int, backend: Backend) -> NDArray[np.int64]:
-    """Row numbers of k starting centres of ``x`` [n, d] by k-means++, k ≤ n: int64 [k].
-
-    Each is drawn with probability proportional to the squared distance from the nearest one so far (Arthur
-    and Vassilvitskii 2007); once every row lies on a centre, the first row is taken again. Array code of the
-    backend; the draws are the host's, so ``seed`` settles them up to rounding. O(n k d) time, O(n) memory
-    beside the rows.
-    """
-    xp = backend.xp
-    rng = np.random.default_rng(seed)
-    squares = xp.sum(x * x, axis=1)  # [n]
-
-    def distance(row: int) -> Array:
-        return xp.maximum(squares + squares[row] - 2.0 * (x @ x[row]), 0.0)  # [n] ‖x_i − x_row‖²
-
-    chosen = [int(rng.integers(x.shape[0]))]
-    nearest = distance(chosen[0])
-    for draw in rng.random(k - 1).tolist():
-        reach = xp.cumsum(nearest, dtype=xp.float64)  # [n]
-        total = float(reach[-1])
-        place = int(xp.sum(reach <= draw * total)) if total > 0 else 0
-        chosen.append(min(place, x.shape[0] - 1))
-        nearest = xp.minimum(nearest, distance(chosen[-1]))
-    return np.asarray(chosen, dtype=np.int64)
 
 
 def leiden(sources: Any, targets: Any, weights: Any, n: int, *, backend: Backend, seed: int = 42) -> Labels:
@@ -218,13 +201,16 @@ class DeviceIndex(Protocol):
 
 
 def exact_index(rows: Any, *, backend: Backend) -> DeviceIndex:
-    """An index that compares every stored vector, by inner product. ``rows`` [n, d], n ≥ 1.
+    """An index that compares every stored vector, by inner product. ``rows`` [n, d].
 
     O(q n d) time a search; memory 4 n d bytes on the device. Raises ``ValueError`` when ``rows`` is not [n,
     d], ``BackendUnavailableError`` where there is neither a faiss for GPUs nor cuVS.
     """
     x = _rows(rows, backend)
-    if _neighbour_library() == "faiss":
+    library = _neighbour_library()
+    if x.shape[0] == 0:
+        return CuvsIndex("empty", x, 1, backend, lambda q, k, effort: backend.xp.full((q.shape[0], k), -1))
+    if library == "faiss":
         import faiss
 
         return _on_faiss(faiss.IndexFlatIP(int(x.shape[1])), x, "faiss flat", backend)

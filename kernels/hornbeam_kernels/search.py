@@ -53,7 +53,7 @@ def build_index(
     rows = np.ascontiguousarray(vectors, dtype=np.float32)
     if rows.ndim != 2 or rows.shape[1] == 0:
         raise ValueError(f"vectors must be [n, d] with d ≥ 1, not of shape {rows.shape}")
-    if backend is not None and backend.on_device and len(rows):
+    if backend is not None and backend.on_device:
         return _on_device(rows, seed, EXACT_BELOW_ON_DEVICE if exact_below is None else exact_below, backend)
     import faiss
 
