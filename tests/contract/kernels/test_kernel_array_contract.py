@@ -76,7 +76,7 @@ INDEXED_AS_NUMPY_DOES = {
     "own scores",
     "merging, exhaustive",
 }
-"""Kernels that still index as NumPy does (``x[rows]`` of a matrix, slices past the end); CuPy takes it too."""
+"""Kernels that index as NumPy does (``x[rows]`` of a matrix, slices past the end), as CuPy does too."""
 
 
 def parameters() -> list[Any]:

@@ -11,7 +11,6 @@ import pytest
 from hornbeam_kernels import paths
 from hornbeam_kernels.adjacency import adjacency
 from hornbeam_kernels.paths import Path, best_first_paths
-from hornbeam_kernels.search import build_index, search
 
 
 def test_adjacency_sees_every_triple_from_both_ends_and_a_loop_once() -> None:
@@ -104,30 +103,3 @@ def test_path_search_refuses_senseless_bounds(bad: dict[str, float]) -> None:
         best_first_paths(*adjacency([0], [1], 2), [1.0], [0], [1.0], **bad)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="seeds"):
         best_first_paths(*adjacency([0], [1], 2), [1.0], [2], [1.0])
-
-
-def test_search_pads_where_there_is_nothing_to_find() -> None:
-    scores, ids = search(build_index(np.zeros((0, 3))), np.ones((2, 3)), 4)
-    assert (ids == -1).all()
-    assert np.isneginf(scores).all()
-    assert search(build_index(np.eye(3)), np.zeros((0, 3)), 2)[1].shape == (0, 2)
-    with pytest.raises(ValueError, match=r"\[q, 3\]"):
-        search(build_index(np.eye(3)), np.ones((1, 2)), 1)
-    with pytest.raises(ValueError, match=r"\[n, d\]"):
-        build_index(np.ones(3))
-
-
-def test_an_inverted_file_index_reaches_its_recall_and_is_repeatable(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(20, 24))[rng.integers(0, 20, 5000)] + 0.5 * rng.normal(size=(5000, 24))
-    x = (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32)
-    approximate, again = (build_index(x, exact_below=1000) for _ in range(2))
-    queries = x[rng.integers(0, 5000, 200)]
-    truth = search(build_index(x), queries, 10)[1]
-    found = search(approximate, queries, 10)[1]
-    recall = np.mean([len(set(a) & set(b)) / 10 for a, b in zip(truth.tolist(), found.tolist(), strict=True)])
-    assert recall >= 0.9
-    np.testing.assert_array_equal(found, search(again, queries, 10)[1])
-    assert capfd.readouterr().err == ""
