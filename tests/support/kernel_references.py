@@ -117,3 +117,17 @@ def merge_by_loops(
             return renumber(labels)
         joined = {b: a for a, b in mutual}
         labels = renumber(np.array([joined.get(int(c), int(c)) for c in labels]))
+
+
+def pagerank_by_solving(g: dict[str, Any], personalisation: np.ndarray, damping: float) -> np.ndarray:
+    """p = (1 − a) v + a Wᵀ p with what dangling nodes hold given back to v, as one dense linear system."""
+    n = g["n"]
+    walk = np.zeros((n, n))
+    for h, t in zip(g["heads"], g["tails"], strict=True):
+        walk[h, t] += 1
+        if h != t:
+            walk[t, h] += 1
+    v = personalisation / personalisation.sum()
+    for i in range(n):
+        walk[i] = walk[i] / walk[i].sum() if walk[i].sum() > 0 else v
+    return np.linalg.solve(np.eye(n) - damping * walk.T, (1 - damping) * v)

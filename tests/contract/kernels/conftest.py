@@ -15,7 +15,8 @@ from hornbeam_kernels.backend import Backend, BackendUnavailableError, select_ba
 def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Backend:
     """The CPU; CUDA's code on NumPy behind CuPy's signatures, with fake libraries; and CUDA itself."""
     if request.param == "pretended-cuda":
-        pytest.importorskip("cupy", reason="cupy is not installed (extra dev)")
+        for name in ("cupy", "faiss", "graspologic_native", "sklearn"):
+            pytest.importorskip(name, reason=f"{name} is not installed (extras cpu and dev)")
         from support.fake_rapids import fake_rapids
         from support.pretend_cupy import pretend_backend
 

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("cupy", reason="cupy is not installed (extra dev)")
+for name in ("cupy", "faiss", "graspologic_native", "sklearn"):
+    pytest.importorskip(name, reason=f"{name} is not installed (extras cpu and dev)")
 
 import faiss
 

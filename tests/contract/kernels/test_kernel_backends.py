@@ -22,12 +22,14 @@ from hornbeam_kernels.dual_perception import (
 from hornbeam_kernels.indexing import members_by_community, renumber
 from hornbeam_kernels.merging import merge_communities
 from hornbeam_kernels.partition import connected_components, leiden, modularity
+from hornbeam_kernels.ranking import personalised_pagerank, ranking_graph
 from hornbeam_kernels.representation import entity_representation
 from hornbeam_kernels.search import build_index, search
 from support.kernel_references import (
     communities_by_loops,
     jaccard_by_loops,
     merge_by_loops,
+    pagerank_by_solving,
     propagated_by_loops,
     slots_by_loops,
     type_counts,
@@ -227,6 +229,23 @@ def test_components_are_those_of_networkx(backend: Backend, part: Part, g: dict[
     np.testing.assert_array_equal(labels, renumber(labels))
     found = {frozenset(members.tolist()) for members in members_by_community(labels)}
     assert found == {frozenset(component) for component in networkx.connected_components(plain)}
+
+
+@every_graph
+@pytest.mark.parametrize("limit", [None, 64])
+def test_personalised_pagerank_solves_its_equation(
+    backend: Backend, g: dict[str, Any], limit: int | None
+) -> None:
+    walks = ranking_graph(g["heads"], g["tails"], g["n"], backend=backend)
+    queries = np.random.default_rng(5).random((g["n"], 3)) + 0.01
+    p = personalised_pagerank(walks, queries, memory_limit=limit)
+    assert isinstance(p, np.ndarray)
+    assert p.shape == (g["n"], 3)
+    for column in range(3 if g["n"] else 0):
+        expected = pagerank_by_solving(g, queries[:, column], 0.85)
+        np.testing.assert_allclose(p[:, column], expected, atol=1e-6)
+        alone = personalised_pagerank(walks, queries[:, column])
+        np.testing.assert_allclose(alone, expected, atol=1e-6)
 
 
 @pytest.mark.parametrize(("n", "q", "k"), [(0, 2, 3), (1, 1, 1), (40, 3, 7), (5, 2, 9), (6, 0, 2)])
