@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-for name in ("cupy", "faiss", "graspologic_native", "sklearn"):
-    pytest.importorskip(name, reason=f"{name} is not installed (extras cpu and dev)")
+pytest.importorskip("cupy", reason="cupy is not installed (extra dev)")
+pytest.importorskip("faiss", reason="faiss is not installed (extra cpu)")
+pytest.importorskip("graspologic_native", reason="graspologic-native is not installed (extra cpu)")
+pytest.importorskip("sklearn", reason="scikit-learn is not installed (extra cpu)")
 
 import faiss
 
