@@ -46,15 +46,17 @@ lint: $(VENV)/.installed ## style, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.installed ## every script in bench/
-	@shopt -s nullglob; \
-	scripts=(bench/*.py); \
-	[ $${#scripts[@]} -gt 0 ] || echo "bench/ holds no script"; \
-	for script in "$${scripts[@]}"; do echo "== $$script"; $(BIN)/python "$$script"; done
+bench: $(VENV)/.bench ## the benchmarks, an hour: extraction, then the kernels to 10^6 entities, with plots
+	$(BIN)/hornbeam bench extraction
+	$(BIN)/hornbeam bench kernels --plots bench/plots
 
 clean: ## remove what was built and cached in the checkout; .venv stays
 	rm -rf build dist .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -print0 | xargs -0 rm -rf
+
+$(VENV)/.bench: $(VENV)/.installed
+	$(BIN)/python -m pip install -e '.[bench]'
+	touch $@
 
 # A stamp is written by the last command of its recipe, so what failed half-way runs again.
 

@@ -1,6 +1,6 @@
 """Throughput of two-stage extraction with the model in use: chunks a minute, tokens a chunk, cache, grammars.
 
-    python bench/extraction.py [PATH] --limit 100 [--schema general] [--json]
+    hornbeam bench extraction [PATH] --limit 100 [--schema general] [--json]
 
 PATH is anything that `hornbeam index` reads; by default the demo corpus. The same prompts are then completed
 without a grammar, to at most the same number of tokens each, in the same process, from an equally cold prefix
@@ -14,9 +14,11 @@ import json
 import platform
 import statistics
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from hornbeam.corpus import Chunker, read_corpus
+from hornbeam.errors import UsageError
 from hornbeam.extract.result import ChunkExtraction, StageUsage
 from hornbeam.extract.room import ItemLimits
 from hornbeam.extract.stages import Extractor
@@ -34,23 +36,28 @@ from hornbeam.settings import Settings, load_settings
 _DEMO = Path(__file__).parent.parent / "examples" / "corpus"
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="hornbeam bench extraction",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("path", nargs="?", type=Path, default=_DEMO)
+    parser.add_argument("path", nargs="?", type=Path, metavar="PATH")
     parser.add_argument("--limit", type=int, default=100)
     parser.add_argument("--schema", default="general")
     parser.add_argument("--json", action="store_true")
-    arguments = parser.parse_args()
-    settings, schema = load_settings(), load_schema(arguments.schema)
+    options = parser.parse_args(arguments)
+    path = options.path or _DEMO
+    if not path.exists():
+        raise UsageError(f"{path} does not exist: name a PATH (the demo corpus is in the checkout alone)")
+    settings, schema = load_settings(), load_schema(options.schema)
     model = open_model(settings)
     if not isinstance(model, VllmModel):
-        raise SystemExit("this benchmark needs a model directory: a server's prefix cache cannot be emptied")
-    texts = _chunk_texts(arguments.path, arguments.limit, settings, model)
+        raise UsageError("this benchmark needs a model directory: a server's prefix cache cannot be emptied")
+    texts = _chunk_texts(path, options.limit, settings, model)
     report = measure(texts, settings, schema, model)
     model.close()
-    print(json.dumps(report, indent=2) if arguments.json else _as_text(report))
+    print(json.dumps(report, indent=2) if options.json else _as_text(report))
 
 
 def measure(texts: list[str], settings: Settings, schema: GraphSchema, model: VllmModel) -> dict[str, object]:
@@ -177,7 +184,7 @@ def _chunk_texts(path: Path, limit: int, settings: Settings, model: VllmModel) -
         if len(texts) >= limit:
             break
     if not texts:
-        raise SystemExit(f"{path} holds no text")
+        raise UsageError(f"{path} holds no text")
     return texts[:limit]
 
 

@@ -302,6 +302,31 @@ def schema_list() -> None:
     print("\n".join(seed_schemas()))
 
 
+bench_app = typer.Typer(help="Measure this machine.", no_args_is_help=True)
+app.add_typer(bench_app, name="bench")
+#: The scripts of bench/ read their own arguments, `--help` included.
+_PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+
+
+@bench_app.command("extraction", context_settings=_PASSED_ON)
+def bench_extraction(arguments: typer.Context) -> None:
+    """Throughput of extraction: [PATH] --limit N --schema S --json."""
+    _run_benchmark("extraction", arguments)
+
+
+@bench_app.command("kernels", context_settings=_PASSED_ON)
+def bench_kernels(arguments: typer.Context) -> None:
+    """How the kernels grow: --sizes N,N --only NAME,NAME --plots DIR --json."""
+    _run_benchmark("kernels", arguments)
+
+
+def _run_benchmark(name: str, arguments: typer.Context) -> None:
+    _quiet_libraries()
+    from hornbeam.benchmarks import run_benchmark
+
+    raise typer.Exit(run_benchmark(name, arguments.args))
+
+
 def main() -> None:
     """Entry point: errors become one line and an exit code."""
     with _one_line_errors():

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from hornbeam_kernels.indexing import Indices, index_array
 
-
 BLOCK = 16_384
 """Neighbours of a node that are looked at together: what a hub costs in memory."""
 
@@ -142,7 +141,9 @@ class _Neighbours:
         limit = np.partition(similarity, len(place) - count)[len(place) - count]
         above, equal = np.flatnonzero(similarity > limit), np.flatnonzero(similarity == limit)
         order = np.lexsort((self.edge_ids[place[equal]], self.indices[place[equal]]))
-        return place[np.concatenate((above, equal[order[: count - len(above)]]))]
+        best: Indices = place[np.concatenate((above, equal[order[: count - len(above)]]))]
+        return best
 
     def _similarity(self, place: Indices) -> NDArray[np.float64]:
-        return np.clip(self.similarity[self.edge_ids[place]].astype(np.float64), 0.0, 1.0)
+        known: NDArray[np.float64] = self.similarity[self.edge_ids[place]].astype(np.float64)
+        return np.clip(known, 0.0, 1.0)

@@ -140,9 +140,9 @@ def personalised_pagerank(
     if max_iterations < 1 or (threads is not None and threads < 1):
         raise ValueError("max_iterations and threads must be ≥ 1")
     n = graph.n
-    given = np.ones(n) if personalisation is None else personalisation
+    given: Any = np.ones(n) if personalisation is None else personalisation
     sparse = hasattr(given, "tocsc")
-    seeds = given.tocsc() if sparse else graph.backend.to_numpy(given).astype(np.float64, copy=False)
+    seeds: Any = given.tocsc() if sparse else graph.backend.to_numpy(given).astype(np.float64, copy=False)
     if seeds.ndim not in (1, 2) or seeds.shape[0] != n:
         raise ValueError(f"personalisation must be [{n}] or [{n}, q], not of shape {seeds.shape}")
     single = seeds.ndim == 1

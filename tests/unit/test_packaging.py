@@ -136,6 +136,23 @@ class TestTheWheel:
         assert seeds
         assert seeds <= names
 
+    def test_runs_its_benchmarks_where_it_is_installed(self, wheel: Path, tmp_path: Path) -> None:
+        zipfile.ZipFile(wheel).extractall(tmp_path)
+
+        code = "import sys, hornbeam.benchmarks as b; b.run_benchmark(sys.argv[1], ['--help'])"
+        for name in ("extraction", "kernels"):
+            run = run_python(code, name, path=tmp_path)
+            assert run.returncode == 0, run.stderr
+            assert f"usage: hornbeam bench {name}" in run.stdout
+        scripts = tmp_path / "hornbeam" / "bench_scripts"
+        growth = {file.name for file in (ROOT / "bench" / "kernel_growth").glob("*.py")}
+        assert {file.name for file in (scripts / "kernel_growth").iterdir()} - {"__pycache__"} == growth
+        assert {file.name for file in scripts.iterdir()} - {"__pycache__"} == {
+            "extraction.py",
+            "kernels.py",
+            "kernel_growth",
+        }
+
     def test_holds_nothing_else(self, wheel: Path) -> None:
         roots = {name.split("/", 1)[0] for name in zipfile.ZipFile(wheel).namelist()}
 

@@ -1,0 +1,145 @@
+"""How the kernels grow: seconds and memory from 10³ to 10⁶ entities, beside what a user would otherwise call.
+
+    hornbeam bench kernels [--sizes 1000,10000,100000,1000000] [--json] [--plots DIR]
+
+Graphs have planted topics, degree 6 on average and 40 relation types. Every measurement runs in a process of
+its own, and ends at the latest with the time limit; after a cut the larger sizes are left out. `exponent` is
+the slope of log seconds over log n. Exit code 1 when a kernel failed or left an entity without a community.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from kernel_growth.growth import closure, measure_growth, outcome, summary
+from kernel_growth.kernels import KERNELS
+from kernel_growth.peers import PEERS
+from kernel_growth.planted import DIMENSION, RELATION_TYPES, TRIPLES_PER_ENTITY
+
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    names = closure(options.only or [*KERNELS, *(PEERS if options.peers else ())])
+    report = measure(options, names)
+    if options.plots is not None:
+        from kernel_growth.plots import draw
+
+        for file in draw(report, options.plots):
+            _tell(f"plot {file}")
+    print(json.dumps(report, indent=2) if options.json else as_text(report))
+    return 1 if wrong(report) else 0
+
+
+def measure(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
+    points = measure_growth(
+        options.sizes,
+        names,
+        limit=options.limit_seconds,
+        peer_limit=options.peer_limit_seconds,
+        work=options.work,
+        tell=_tell,
+    )
+    return {
+        "machine": f"{platform.processor() or platform.machine()}, {_cores()} cores",
+        "sizes": sorted(options.sizes),
+        "triples_per_entity": TRIPLES_PER_ENTITY,
+        "relation_types": RELATION_TYPES,
+        "dimension": DIMENSION,
+        "limit_seconds": options.limit_seconds,
+        "peer_limit_seconds": options.peer_limit_seconds,
+        "kernels": {
+            name: {"about": KERNELS[name].about} | summary(points[name]) for name in names if name in KERNELS
+        },
+        "peers": {
+            name: {"about": PEERS[name].about, "beside": PEERS[name].beside} | summary(points[name])
+            for name in names
+            if name in PEERS
+        },
+    }
+
+
+def wrong(report: dict[str, Any]) -> list[str]:
+    """The kernels that failed or that left out an entity."""
+    return [
+        name
+        for name, kernel in report["kernels"].items()
+        if kernel.get("coverage", 1.0) < 1.0 or any("failed" in point for point in kernel["points"])
+    ]
+
+
+def as_text(report: dict[str, Any]) -> str:
+    lines = [report["machine"]]
+    for name, growth in (report["kernels"] | report["peers"]).items():
+        slope = "" if growth["exponent"] is None else f", exponent {growth['exponent']:.2f}"
+        lines.append(f"\n{name}: {growth['about']}{slope}")
+        lines += [f"  {point['n']:>9,}  {outcome(point)}" for point in growth["points"]]
+    return "\n".join(lines)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="hornbeam bench kernels",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--sizes", type=_sizes, default=list(SIZES), metavar="N,N,…", help="entities")
+    parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+    parser.add_argument("--plots", type=Path, metavar="DIR", help="an SVG per kernel (needs matplotlib)")
+    parser.add_argument(
+        "--only",
+        type=_names,
+        metavar="NAME,…",
+        help=f"of {', '.join([*KERNELS, *PEERS])}; and what they need",
+    )
+    parser.add_argument(
+        "--no-peers", dest="peers", action="store_false", help="the kernels alone, nothing beside them"
+    )
+    parser.add_argument(
+        "--limit-seconds", type=float, default=900, metavar="S", help="for one kernel at one size (900)"
+    )
+    parser.add_argument(
+        "--peer-limit-seconds", type=float, default=120, metavar="S", help="for what is beside it (120)"
+    )
+    parser.add_argument(
+        "--work",
+        type=Path,
+        metavar="DIR",
+        help="for the inputs of one size at a time, 7 GB at 10⁶ (default: /tmp)",
+    )
+    return parser
+
+
+def _sizes(text: str) -> list[int]:
+    sizes = [int(size) for size in text.split(",")]
+    if min(sizes) < 1:
+        raise argparse.ArgumentTypeError("sizes must be ≥ 1")
+    return sizes
+
+
+def _names(text: str) -> list[str]:
+    names = text.split(",")
+    unknown = [name for name in names if name not in KERNELS and name not in PEERS]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"unknown: {', '.join(unknown)}")
+    return names
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
