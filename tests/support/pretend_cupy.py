@@ -8,6 +8,7 @@ CuPy, which imports without a device; what only a device can show (values, speed
 from __future__ import annotations
 
 import inspect
+import time
 import types
 from typing import Any
 
@@ -147,12 +148,32 @@ class PretendCupy:
         return array.get() if isinstance(array, DeviceArray) else np.asarray(array)
 
     class cuda:
-        """``cupy.cuda``, as far as a memory budget asks."""
+        """``cupy.cuda``, as far as a memory budget and a stop-watch ask."""
 
         class runtime:
             """A gibibyte free of two."""
 
             memGetInfo = staticmethod(lambda: (1 << 30, 2 << 30))
+
+        class Event:
+            """The clock when it was recorded."""
+
+            def record(self) -> None:
+                self.at = time.perf_counter()
+
+            def synchronize(self) -> None:
+                assert self.at
+
+        class Device:
+            """Always done."""
+
+            def synchronize(self) -> None:
+                pass
+
+        @staticmethod
+        def get_elapsed_time(start: Any, end: Any) -> float:
+            """Milliseconds."""
+            return 1000.0 * (end.at - start.at)
 
     @staticmethod
     def get_default_memory_pool() -> Any:
