@@ -106,6 +106,7 @@ def _cuvs_kmeans(x: Array, k: int, seed: int, iterations: int, backend: Backend)
     among = np.random.default_rng(seed).choice(n, min(n, SEEDING_ROWS * k), replace=False)
     rows = backend.to_numpy(backend.xp.take(x, backend.asarray(np.sort(among)), axis=0))
     start = backend.asarray(kmeans_plusplus(rows, k, random_state=seed)[0])  # [k, d], `fit` may write to it
+    _settle(backend)
     # The metric is squared Euclidean by default.
     settings = cuvs_kmeans.KMeansParams(
         n_clusters=k, init_method="Array", max_iter=iterations, tol=1e-4, n_init=1
@@ -158,13 +159,16 @@ def _graph(handle: Any, sources: Any, targets: Any, weights: Any, n: int, backen
     import pylibcugraph
 
     xp = backend.xp
+    ends = backend.asarray(sources, dtype=xp.int32), backend.asarray(targets, dtype=xp.int32)
+    weight = None if weights is None else backend.asarray(weights, dtype=xp.float64)
+    vertices = xp.arange(n, dtype=xp.int32)  # nodes without edges too
+    _settle(backend)
     return pylibcugraph.SGGraph(
         handle,
         pylibcugraph.GraphProperties(is_symmetric=True, is_multigraph=False),
-        backend.asarray(sources, dtype=xp.int32),
-        backend.asarray(targets, dtype=xp.int32),
-        weight_array=None if weights is None else backend.asarray(weights, dtype=xp.float64),
-        vertices_array=xp.arange(n, dtype=xp.int32),  # nodes without edges too
+        *ends,
+        weight_array=weight,
+        vertices_array=vertices,
         store_transposed=False,
         renumber=True,
         do_expensive_check=False,
@@ -284,6 +288,7 @@ class CuvsIndex:
         """As ``DeviceIndex.search``. Scores are inner products computed here: libraries differ in sign."""
         backend, xp = self.backend, self.backend.xp
         q = backend.asarray(queries, dtype=xp.float32)
+        _settle(backend)
         found = backend.asarray(self.neighbours(q, k, self.effort)).astype(xp.int64)  # [q, k]
         scores = np.full((q.shape[0], k), -np.inf, dtype=np.float32)
         ids = np.full((q.shape[0], k), -1, dtype=np.int64)
@@ -358,7 +363,13 @@ def _rows(rows: Any, backend: Backend) -> Array:
     x = backend.xp.ascontiguousarray(backend.asarray(rows, dtype=backend.xp.float32))
     if x.ndim != 2 or x.shape[1] == 0:
         raise ValueError(f"rows must be [n, d] with d ≥ 1, not of shape {x.shape}")
+    _settle(backend)
     return x
+
+
+def _settle(backend: Backend) -> None:
+    # Libraries work on streams of their own, which need not wait for CuPy's: its arrays must be filled first.
+    backend.xp.cuda.Device().synchronize()
 
 
 def _kmeans_library() -> str:

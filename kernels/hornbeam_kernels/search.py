@@ -17,6 +17,8 @@ EXACT_BELOW = 200_000
 """An exact index below this many vectors: under 30 ms a query on two cores."""
 EXACT_BELOW_ON_DEVICE = 5_000_000
 """The same on a CUDA device: 7.7 GB at d = 384, some 3 ms a query at 2.5 TB/s, less in a batch."""
+APPROXIMATE_FROM_ON_DEVICE = 256
+"""Never approximate below this many vectors on a device: CAGRA's graph starts with 128 neighbours each."""
 RECALL_TARGET = 0.95
 """Recall@10 that an approximate index must reach on sampled queries, two standard errors allowed for."""
 SAMPLED_QUERIES = 256
@@ -194,7 +196,7 @@ def _on_device(rows: NDArray[np.float32], seed: int, exact_below: int, backend: 
     n = len(rows)
     on_device = backend.asarray(rows)
     exact = cuda_libraries.exact_index(on_device, backend=backend)
-    if n < exact_below or n < 2:
+    if n < max(exact_below, APPROXIMATE_FROM_ON_DEVICE):
         return exact
     samples = _samples(rows, seed, exact.search)
     del exact

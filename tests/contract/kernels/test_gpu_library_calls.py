@@ -182,6 +182,30 @@ def test_cuvs_graph_gives_way_to_lists_when_it_misses_the_recall(monkeypatch: py
     assert index.effort > 1
 
 
+def test_few_vectors_are_compared_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    use(fake_rapids("cuvs"), monkeypatch)
+    assert build_index(rows(255), exact_below=0, backend=pretend_backend()).kind == "cuvs brute_force"
+
+
+def test_libraries_wait_for_the_arrays_that_they_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No library call may follow CuPy's without a synchronisation in between."""
+    fakes, backend = fake_rapids(), pretend_backend()
+    use(fakes, monkeypatch)
+    monkeypatch.setattr(
+        backend.xp.cuda.Device, "synchronize", lambda device: fakes.calls.append(("settled", (), {}))
+    )
+    starters = {
+        "cuml.cluster.KMeans.fit": lambda: cuda_libraries.kmeans(rows(30), 3, backend=backend),
+        "pylibcugraph.SGGraph": lambda: connected_components([0], [1], 3, backend=backend),
+        "cuvs.neighbors.brute_force.build": lambda: build_index(rows(9), backend=backend),
+    }
+    for path, run in starters.items():
+        fakes.calls.clear()
+        run()
+        made = [called for called, _, _ in fakes.calls]
+        assert "settled" in made[: made.index(path)], path
+
+
 def nothing_found(nothing: DeviceArray, queries: DeviceArray, k: int) -> DeviceArray:
     return DeviceArray(np.broadcast_to(nothing.host, (queries.shape[0], k)))
 
