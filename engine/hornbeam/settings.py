@@ -86,13 +86,14 @@ class OrganiseSettings(Section):
 
     partitioner: Literal["dual", "leiden"] = "dual"
     representation: Literal["propagated", "paper"] = "propagated"
-    hops: int = Field(2, ge=1, le=4)
-    own_weight: float = Field(0.3, ge=0, le=1, description="of the entity itself against its neighbours")
     structure_weight: float = Field(0.3, ge=0, le=1, description="w of the dual perception")
     members_per_cluster: int = Field(10, ge=2, description="β of the initial clusters")
     max_clusters: int = Field(200, ge=2, description="η of the initial clusters")
     restarts: int = Field(5, ge=1)
-    merge_threshold: float = Field(0.35, ge=0, le=2, description="ε: centres closer than this may merge")
+    merge_threshold: float = Field(
+        0.6, ge=0, le=2, description="ε: communities less unlike than this may merge; 0 = one, 1 = any two"
+    )
+    refinements: int = Field(2, ge=0, description="rounds of moving entities and merging again")
     max_community_size: int = Field(60, ge=2)
     keywords: int = Field(5, ge=1)
     summary_tokens: int = Field(160, ge=16)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from hornbeam_kernels.backend import Array, Backend, Sparse, block_rows, row_blocks, select_backend
 from hornbeam_kernels.indexing import Indices, Labels, count_communities, label_array, triple_arrays
-from hornbeam_kernels.representation import unit_rows
+from hornbeam_kernels.propagation import unit_rows
 
 SCORE_DECIMALS = 6
 """Scores are compared after rounding to this, so that float32 noise breaks no tie."""
@@ -113,13 +113,13 @@ def centroids(x: Any, labels: Any, *, backend: Backend | None = None) -> Array:
     """
     backend = backend or select_backend("cpu")
     rows = backend.asarray(x, dtype=backend.xp.float32)
-    return unit_rows(_membership(labels, rows.shape[0], backend) @ rows, backend.xp)
+    return unit_rows(membership(labels, rows.shape[0], backend) @ rows, backend.xp)
 
 
 def community_counts(counts: Sparse, labels: Any, *, backend: Backend | None = None) -> Sparse:
     """Ψ of each community, the mean of its members' (see the module): CSR float32 [m, C]. O(nnz)."""
     backend = backend or select_backend("cpu")
-    members = _membership(labels, counts.shape[0], backend)
+    members = membership(labels, counts.shape[0], backend)
     size = backend.xp.maximum(_row_sums(members, backend.xp), 1.0)  # [m]
     # Sums of whole numbers first: exact, in any order.
     return (backend.sparse.diags(1.0 / size, dtype=backend.xp.float32) @ (members @ counts)).tocsr()
@@ -190,8 +190,8 @@ def _ranked(scores: Any, labels: Any) -> list[Indices]:
     return np.split(order, np.cumsum(sizes)[:-1])
 
 
-def _membership(labels: Any, n: int, backend: Backend) -> Sparse:
-    # CSR [m, n]: row c adds up the members of community c.
+def membership(labels: Any, n: int, backend: Backend) -> Sparse:
+    """CSR float32 [m, n] of ones: row c adds up the members of community c. O(n)."""
     own: Labels = label_array(labels, n)
     place = (backend.asarray(own), backend.asarray(np.arange(n)))
     ones = backend.xp.ones(n, dtype=backend.xp.float32)

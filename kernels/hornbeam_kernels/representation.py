@@ -1,4 +1,4 @@
-"""Entity representation: what an entity is, seen through the triples that touch it."""
+"""Entity representation: what an entity is, seen through itself and the triples that touch it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from numpy.typing import NDArray
 
 from hornbeam_kernels.backend import Array, Backend, Sparse, row_blocks, select_backend
 from hornbeam_kernels.indexing import Indices, triple_arrays
-
-
-def unit_rows(x: Array, xp: Any) -> Array:
-    """The rows of ``x`` [n, d] at length 1; zero rows stay zero. Array API; O(n d) time and memory."""
-    length = xp.sqrt(xp.sum(x * x, axis=1, keepdims=True))  # [n, 1]
-    return x / xp.where(length > 0, length, xp.ones_like(length))
+from hornbeam_kernels.propagation import (
+    centred_rows,
+    neighbours,
+    principal_axes,
+    propagate,
+    relation_profiles,
+    unit_rows,
+)
+from hornbeam_kernels.signals import Signals, measure_signals
 
 
 def entity_representation(
@@ -25,81 +28,104 @@ def entity_representation(
     tails: Any,
     *,
     form: Literal["propagated", "paper"] = "propagated",
-    hops: int = 2,
-    own_weight: float = 0.3,
+    signals: Signals | None = None,
+    dimensions: int | None = None,
     backend: Backend | None = None,
     memory_limit: int | None = None,
 ) -> NDArray[np.float32]:
-    """One unit row [3d] per entity: head slot ‖ relation slot ‖ tail slot.
+    """One unit row per entity: float32 [n, D]. A row is 0 where an entity has nothing of its own to show.
 
     ``entity_vectors`` [n, d], ``relation_vectors`` [R, d] (text embeddings, any real dtype), ``heads``,
-    ``relations``, ``tails`` integers [T]. Returns float32 [n, 3d]; rows have length 1 (0 where everything
-    that an entity could show is a zero vector).
+    ``relations``, ``tails`` integers [T].
 
-    ``form="paper"`` (Youtu-GraphRAG, arXiv 2508.19855, eq. 4)::
+    ``form="propagated"`` (D = min(d, ``dimensions``) + min(R, d) where relation types say something): an
+    entity slot and a relation slot. With v the centred unit vectors, A the undirected adjacency, λ and the
+    number of hops from ``signals`` (None: measured here, see ``signals.py``)::
+
+        e_i ← unit(e_i + λ Σ_j A_ij e_j),   starting from e = v, ``hops`` times, then centred, unit
+        x_i = unit( e_i ‖ relation_weight · ρ_i ),   ρ = the relation profiles, propagated in the same way
+
+    ``form="paper"`` (D = 3d; Youtu-GraphRAG, arXiv 2508.19855, eq. 4)::
 
         x_i = 1/|N_i| · Σ_{(h, r, t) ∈ N_i} [emb(h) ‖ emb(r) ‖ emb(t)],   N_i = the triples that touch e_i
 
     then unit length. A self-loop touches its entity once. An entity without triples gets its own embedding in
     the two slots that it would fill as an end (head and tail), and a zero relation slot.
 
-    ``form="propagated"``: the three slots of the paper's form, s, each brought to unit length, then ``hops``
-    times, with P the row-normalised undirected adjacency and w = ``own_weight``::
+    Why another form: the paper's mean drowns the graph where an entity's own vector says nothing (the mean of
+    k unlike vectors has length about 1/√k, the entity's own share stays), and drowns the vector where the
+    edges say nothing; its head and tail slots hold the same thing twice. On planted graphs
+    (``bench/RESULTS.md``, "Communities") it finds nothing on either side, where the propagated form keeps up
+    with the better of Leiden and K-means and passes both where both signals are there. Steps that were tried
+    and measured: fixed own weight with neighbours' mean (good for edges alone, fails on vectors alone); a
+    neighbour's weight from q and a; one hop where vectors say something (a second adds more noise than news:
+    .93 against .98 at μ = .4) and three where they do not (.36 against .54); centred slots (one relation
+    type, or one theme over all entities, no longer makes all alike).
 
-        s_i ← unit( w · s_i + (1 − w) · unit( Σ_j P_ij s_j ) )
+    ``dimensions``: the entity slot keeps that many principal axes of the vectors (None: all d), which is what
+    holds a million entities in a few GiB.
 
-    and the three side by side, unit length. The unit length inside is what matters: the mean of k unlike
-    vectors has length about 1/√k, so without it an entity's own vector outshouts its neighbourhood.
+    Time O(T d (1 + hops) + n d), with ``dimensions`` also O(n d²). Memory: the result, two more slots (4 n d
+    bytes each), the sparse matrices (24 T bytes each) and one block of rows within ``memory_limit`` bytes
+    (default: a quarter of the free memory); nothing of size T × d or n × n.
 
-    Found on the LFR graphs of 1,000 nodes: adjusted Rand index at μ = 0.1 / 0.2 / 0.3 / 0.4, mean of 3 draws
-    of random entity vectors, so that only the graph tells, and of 20 random relation types;
-    ``split_to_size``, then ``merge_communities``, sizes up to 100 (the largest true community) and ε the best
-    of 0.2, 0.25, … 0.6 for each cell, chosen on the same graphs, so the table compares the forms and promises
-    nothing:
-
-    ===================================  =========================
-    paper                                .097 / .058 / .034 / .024
-    propagated, 2 hops, w = 0.5          1.00 / .988 / .946 / .607
-    propagated, 2 hops, w = 0.3          1.00 / .997 / .972 / .688
-    propagated, 3 hops, w = 0.5          1.00 / .997 / .970 / .671
-    propagated, 3 hops, w = 0.7          1.00 / .988 / .929 / .515
-    propagated, 4 hops, w = 0.5          1.00 / .999 / .973 / .705
-    ===================================  =========================
-
-    The default, 2 hops with w = 0.3, is as good as any within the noise, costs no more products than any, and
-    is the least touchy: with one ε = 0.45 throughout it keeps 1.00 / .996 / .972 / .628, four hops 1.00 /
-    .999 / .734 / .520. With a single relation type all similarities are higher and ε must be lower: at 0.3
-    the default gives 1.00 / .997 / .937 / .514, at 0.45 it merges too much (.792 / .735 / .665 / .482).
-
-    Each slot is a sparse product with a row-normalised incidence matrix, [n, n] or [n, R] with at most 2T
-    entries; the T × 3d matrix is never built. Time O(T d (1 + hops) + n d). Memory: the result, one more slot
-    (4 n d bytes), the sparse matrices (24 T bytes each) and one block of rows within ``memory_limit`` bytes
-    (default: a quarter of the free memory).
-
-    Raises ``ValueError`` on shapes that do not fit, an index out of range, ``hops`` < 0 or ``own_weight``
-    outside [0, 1].
+    Raises ``ValueError`` on shapes that do not fit, an index out of range or ``dimensions`` < 1.
     """
     if form not in ("propagated", "paper"):
         raise ValueError(f"form must be propagated or paper, not {form!r}")
-    if hops < 0 or not 0.0 <= own_weight <= 1.0:
-        raise ValueError(f"hops must be ≥ 0 and own_weight in [0, 1], not {hops} and {own_weight}")
+    if dimensions is not None and dimensions < 1:
+        raise ValueError(f"dimensions must be ≥ 1, not {dimensions}")
     backend = backend or select_backend("cpu")
     xp = backend.xp
-    entity = backend.asarray(entity_vectors, dtype=xp.float32)  # [n, d]
-    relation = backend.asarray(relation_vectors, dtype=xp.float32)  # [R, d]
+    entity, relation = backend.asarray(entity_vectors), backend.asarray(relation_vectors)
     if entity.ndim != 2 or relation.ndim != 2 or (relation.shape[0] and relation.shape[1] != entity.shape[1]):
         raise ValueError(f"vectors must be [n, d] and [R, d], not {entity.shape} and {relation.shape}")
     n, d = entity.shape
     h, r, t = triple_arrays(heads, relations, tails, n, relation.shape[0])
-    result = xp.zeros((n, 3 * d), dtype=xp.float32)
     if n == 0 or d == 0:
-        return backend.to_numpy(result)
+        types = min(relation.shape) if signals is not None and signals.relation_weight > 0 else 0
+        width = 3 * d if form == "paper" else min(d, dimensions or d) + types
+        return np.zeros((n, width), dtype=np.float32)
+    if form == "paper":
+        return backend.to_numpy(_paper(entity, relation, h, r, t, backend, memory_limit))
+    if signals is None:
+        signals = measure_signals(entity, relation, h, r, t, backend=backend, memory_limit=memory_limit)
+    mean = xp.mean(backend.asarray(entity, dtype=xp.float32), axis=0, keepdims=True)  # [1, d]
+    edges = neighbours(h, t, n, backend)
+    if dimensions is not None and dimensions < d:
+        axes = principal_axes(entity, mean, dimensions, backend)  # [d, dimensions]
+        slot = xp.zeros((n, dimensions), dtype=xp.float32)
+        for rows in row_blocks(n, 8 * d, memory_limit):
+            slot[rows] = (backend.asarray(entity[rows], dtype=xp.float32) - mean) @ axes
+    else:
+        slot = backend.asarray(entity, dtype=xp.float32) - mean
+    slot = unit_rows(slot, xp) if n > 1 else unit_rows(backend.asarray(entity, dtype=xp.float32), xp)
+    slot = propagate(slot, edges, signals.neighbour_weight, signals.hops, backend, memory_limit)
+    if n > 1:
+        slot = unit_rows(centred_rows(slot, xp), xp)
+    if signals.relation_weight == 0.0:
+        return backend.to_numpy(slot)
+    profile = unit_rows(relation_profiles(relation, h, r, t, n, backend), xp)
+    profile = propagate(profile, edges, signals.neighbour_weight, signals.hops, backend, memory_limit)
+    both = xp.concatenate((slot, signals.relation_weight * centred_rows(profile, xp)), axis=1)
+    return backend.to_numpy(unit_rows(both, xp))
 
+
+def _paper(
+    entity: Array,
+    relation: Array,
+    h: Indices,
+    r: Indices,
+    t: Indices,
+    backend: Backend,
+    memory_limit: int | None,
+) -> Array:
+    xp, (n, d) = backend.xp, entity.shape
+    entity, relation = (backend.asarray(vectors, dtype=xp.float32) for vectors in (entity, relation))
+    result = xp.zeros((n, 3 * d), dtype=xp.float32)
     touching, once = _incidence(h, t)  # the pairs (entity, triple that touches it)
     lonely = backend.asarray(np.bincount(touching, minlength=n) == 0)  # [n] without a triple
-    step = _row_mean(backend, np.concatenate((h, t)), np.concatenate((t, h)), n, n)  # P [n, n]
-    slots = ((h, entity), (r, relation), (t, entity))
-    for i, (column, vectors) in enumerate(slots):
+    for i, (column, vectors) in enumerate(((h, entity), (r, relation), (t, entity))):
         slot = xp.zeros((n, d), dtype=xp.float32)
         if len(h):
             mean = _row_mean(backend, touching, column[once], n, vectors.shape[0])
@@ -107,12 +133,10 @@ def entity_representation(
                 slot[rows] = mean[rows] @ vectors
         if vectors is entity:
             slot = xp.where(lonely[:, None], entity, slot)
-        if form == "propagated":
-            slot = _propagate(slot, step, hops, own_weight, backend, memory_limit)
         result[:, i * d : (i + 1) * d] = slot
     for rows in row_blocks(n, 12 * d, memory_limit):
         result[rows] = unit_rows(result[rows], xp)
-    return backend.to_numpy(result)
+    return result
 
 
 def _incidence(h: Indices, t: Indices) -> tuple[Indices, Indices]:
@@ -128,19 +152,3 @@ def _row_mean(backend: Backend, rows: Indices, columns: Indices, n_rows: int, n_
     entries = backend.asarray(share[rows].astype(np.float32))
     place = (backend.asarray(rows), backend.asarray(columns))
     return backend.sparse.csr_matrix((entries, place), shape=(n_rows, n_columns))
-
-
-def _propagate(
-    slot: Array, step: Sparse, hops: int, own_weight: float, backend: Backend, memory_limit: int | None
-) -> Array:
-    xp = backend.xp
-    blocks = row_blocks(slot.shape[0], 16 * slot.shape[1], memory_limit)
-    for rows in blocks:
-        slot[rows] = unit_rows(slot[rows], xp)
-    for _ in range(hops):
-        after = xp.zeros(slot.shape, dtype=xp.float32)  # [n, d]
-        for rows in blocks:
-            around = unit_rows(step[rows] @ slot, xp)  # [block, d]
-            after[rows] = unit_rows(own_weight * slot[rows] + (1.0 - own_weight) * around, xp)
-        slot = after
-    return slot

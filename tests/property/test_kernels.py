@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from typing import Any
 
 import networkx
@@ -12,6 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hornbeam_kernels.adjacency import adjacency
+from hornbeam_kernels.backend import select_backend
+from hornbeam_kernels.closeness import CalibratedFit
 from hornbeam_kernels.clustering import kmeans, split_to_size
 from hornbeam_kernels.dual_perception import (
     centres,
@@ -26,11 +29,15 @@ from hornbeam_kernels.indexing import members_by_community, renumber
 from hornbeam_kernels.merging import merge_communities
 from hornbeam_kernels.partition import connected_components, leiden, modularity
 from hornbeam_kernels.paths import best_first_paths
+from hornbeam_kernels.refining import refine_communities
 from hornbeam_kernels.representation import entity_representation
 from hornbeam_kernels.search import build_index, search
+from hornbeam_kernels.signals import Signals
 from hornbeam_kernels.tree import community_levels
 from support.kernel_references import (
     D,
+    calibrated_fit_by_loops,
+    centre_fit_by_loops,
     communities_by_loops,
     graphs,
     jaccard_by_loops,
@@ -59,10 +66,24 @@ def test_paper_form_is_the_mean_over_touching_triples(g: dict[str, Any]) -> None
 
 
 @settings(max_examples=60, deadline=None)
-@given(graphs(), st.integers(0, 3), st.floats(0.1, 0.9))
-def test_propagated_form_averages_unit_slots_over_neighbours(g: dict[str, Any], hops: int, w: float) -> None:
-    x = represent(g, hops=hops, own_weight=w)
-    np.testing.assert_allclose(x, propagated_by_loops(g, hops, w), atol=2e-4)
+@given(
+    graphs(),
+    st.builds(
+        Signals,
+        hops=st.integers(0, 3),
+        neighbour_weight=st.floats(0.1, 0.9),
+        relation_weight=st.sampled_from([0.0, 0.7]),
+    ),
+    st.sampled_from([1, None]),
+)
+def test_propagated_form_adds_up_neighbours_and_relation_types(
+    g: dict[str, Any], signals: Signals, limit: int | None
+) -> None:
+    x = represent(g, signals=signals, memory_limit=limit)
+    expected = propagated_by_loops(g, signals)
+    assert x.shape == (g["n"], D + (min(g["r"], D) if signals.relation_weight else 0))
+    # The relation slot comes in another basis: lengths and angles are what must agree.
+    np.testing.assert_allclose(x @ x.T, expected @ expected.T, atol=2e-3)
 
 
 @settings(max_examples=30, deadline=None)
@@ -72,7 +93,8 @@ def test_representation_follows_a_renaming_of_the_entities(g: dict[str, Any]) ->
     place = np.argsort(order)
     other = {**g, "entities": g["entities"][order]}
     other["heads"], other["tails"] = place[g["heads"]], place[g["tails"]]
-    np.testing.assert_allclose(represent(other), represent(g)[order], atol=1e-4)
+    for form in ("propagated", "paper"):
+        np.testing.assert_allclose(represent(other, form=form), represent(g, form=form)[order], atol=1e-3)
 
 
 def psi(g: dict[str, Any]) -> Any:
@@ -102,7 +124,7 @@ def test_scores_centres_and_keywords_follow_the_formula(
     scores = own_scores(x, psi(g), labels, w, memory_limit=limit)
     expected, middle, _, _ = communities_by_loops(x, type_counts(g), labels, w)
     np.testing.assert_allclose(scores, expected, atol=1e-5)
-    np.testing.assert_allclose(centroids(x, labels), np.array(middle).reshape(-1, 3 * D), atol=1e-5)
+    np.testing.assert_allclose(centroids(x, labels), np.array(middle).reshape(-1, x.shape[1]), atol=1e-5)
     ranked = [
         sorted(members, key=lambda i: (-round(float(scores[i]), 6), i))
         for members in members_by_community(labels)
@@ -111,8 +133,9 @@ def test_scores_centres_and_keywords_follow_the_formula(
     assert [row.tolist() for row in keywords(scores, labels, 2)] == [row[:2] for row in ranked]
 
 
+@pytest.mark.parametrize("form", ["calibrated", "centres"])
 @pytest.mark.parametrize("seed", range(25))
-def test_merging_equals_plain_rounds_when_the_search_is_exhaustive(seed: int) -> None:
+def test_merging_equals_plain_rounds_when_the_search_is_exhaustive(seed: int, form: Any) -> None:
     rng = np.random.default_rng(seed)
     n, r, t = 40, 4, 60
     x = rng.normal(size=(n, 6)) + 2 * rng.normal(size=(6, 6))[rng.integers(0, 6, n)]
@@ -120,11 +143,58 @@ def test_merging_equals_plain_rounds_when_the_search_is_exhaustive(seed: int) ->
     columns = rng.integers(0, n, t), rng.integers(0, r, t), rng.integers(0, n, t)
     counts = relation_type_counts(*columns, n, r)
     start = renumber(rng.integers(0, 25, n))
-    merged = merge_communities(x, counts, start, threshold=0.5, max_size=12, candidates=99)
-    np.testing.assert_array_equal(merged, merge_by_loops(x, counts.toarray(), start, 0.5, 12, 0.3))
-    few = merge_communities(x, counts, start, threshold=0.5, max_size=12, candidates=2, memory_limit=1)
+    options: dict[str, Any] = {"threshold": 0.5, "max_size": 12, "form": form}
+    merged = merge_communities(x, counts, start, candidates=99, **options)
+    if form == "centres":
+        fit_of = partial(centre_fit_by_loops, x, counts.toarray(), w=0.3)
+    else:
+        fit = CalibratedFit(x, counts, start, 0.3, select_backend("cpu"), None)
+        fit_of = partial(
+            calibrated_fit_by_loops,
+            x,
+            counts.toarray(),
+            w=0.3,
+            pooled=pooled_by_loops(x, start),
+            background=fit.background,
+        )
+    np.testing.assert_array_equal(merged, merge_by_loops(fit_of, start, 0.5, 12))
+    few = merge_communities(x, counts, start, candidates=2, memory_limit=1, **options)
     assert np.bincount(few).max() <= 12
     assert few.max() < start.max()
+
+
+def pooled_by_loops(x: np.ndarray, labels: np.ndarray) -> float:
+    pairs = [(i, j) for i in range(len(x)) for j in range(len(x)) if i != j and labels[i] == labels[j]]
+    return max(float(np.mean([x[i].astype(float) @ x[j] for i, j in pairs])), 1e-6)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_refining_moves_everyone_to_the_nearest_centroid_with_room(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, max_size = 40, int(rng.integers(6, 15))
+    x = rng.normal(size=(n, 6)) + 2 * rng.normal(size=(6, 6))[rng.integers(0, 6, n)]
+    x = (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32)
+    start = renumber(rng.integers(0, 8, n))
+    refined = refine_communities(x, start, max_size=max_size, rounds=1, candidates=99)
+    np.testing.assert_array_equal(refined, refine_by_loops(x, start, max_size))
+    few = refine_communities(x, start, max_size=max_size, rounds=3, candidates=1, memory_limit=1)
+    assert np.bincount(few).max() <= max(max_size, np.bincount(start).max())
+
+
+def refine_by_loops(x: np.ndarray, labels: np.ndarray, max_size: int) -> np.ndarray:
+    middle = centroids(x, labels).astype(float)
+    cosine = np.round(x.astype(float) @ middle.T, 6)
+    sizes, moved = np.bincount(labels), labels.copy()
+    wishes = []
+    for i, own in enumerate(labels):
+        best = max(range(len(middle)), key=lambda c: (cosine[i, c], c == own, -c))
+        if best != own:
+            wishes.append((-(cosine[i, best] - cosine[i, own]), i, best))
+    for _, i, best in sorted(wishes):
+        if sizes[best] < max_size:
+            sizes[best] += 1
+            moved[i] = best
+    return renumber(moved)
 
 
 @settings(max_examples=30, deadline=None)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
 from hornbeam_kernels.indexing import renumber
+from hornbeam_kernels.signals import Signals
 
 D = 5
 """Dimension of the vectors of ``graphs``."""
@@ -54,18 +56,42 @@ def slots_by_loops(g: dict[str, Any]) -> np.ndarray:
     return out
 
 
-def propagated_by_loops(g: dict[str, Any], hops: int, w: float) -> np.ndarray:
-    d = g["entities"].shape[1]
-    slots = np.array([[unit(s) for s in row] for row in slots_by_loops(g)]).reshape(g["n"], 3, d)
-    for _ in range(hops):
-        after = slots.copy()
-        for i, s in itertools.product(range(g["n"]), range(3)):
-            around = np.zeros(d)
-            for h, t in zip(g["heads"], g["tails"], strict=True):
-                around = around + (slots[t, s] if h == i else 0) + (slots[h, s] if t == i else 0)
-            after[i, s] = unit(w * slots[i, s] + (1 - w) * unit(around))
-        slots = after
-    return np.array([unit(row.reshape(-1)) for row in slots]).reshape(g["n"], 3 * d)
+def propagated_by_loops(g: dict[str, Any], signals: Signals) -> np.ndarray:
+    """Rows of the propagated form, with the relation slot in all d dimensions."""
+    n, d = g["entities"].shape
+    edges = [(h, t) for h, t in zip(g["heads"], g["tails"], strict=True) if h != t]
+
+    def centred(rows: np.ndarray, among: list[int]) -> np.ndarray:
+        out = rows - (rows[among].mean(axis=0) if among else 0)
+        return np.array([row if np.linalg.norm(row) > 1e-4 else 0 * row for row in out]).reshape(rows.shape)
+
+    def spread(rows: np.ndarray) -> np.ndarray:
+        rows = np.array([unit(row) for row in rows]).reshape(rows.shape)
+        for _ in range(signals.hops):
+            after = rows.copy()
+            for h, t in edges:
+                after[h] = after[h] + signals.neighbour_weight * rows[t]
+                after[t] = after[t] + signals.neighbour_weight * rows[h]
+            rows = np.array([unit(row) for row in after]).reshape(rows.shape)
+        return rows
+
+    everyone = list(range(n))
+    if n == 1:
+        entity = spread(g["entities"])
+    else:
+        entity = spread(g["entities"] - g["entities"].mean(axis=0) if n else g["entities"])
+        entity = np.array([unit(row) for row in centred(entity, everyone)]).reshape(n, d)
+    profile = np.zeros((n, d))
+    triples = list(zip(g["heads"], g["relations"], g["tails"], strict=True))
+    met = [i for i in range(n) if any(i in (h, t) for h, _, t in triples)]
+    for i in met:
+        profile[i] = unit(np.mean([g["types"][r] for h, r, t in triples if i in (h, t)], axis=0))
+    common = profile[met].mean(axis=0) if met else np.zeros(d)
+    for i in met:
+        profile[i] = profile[i] - common if np.linalg.norm(profile[i] - common) > 1e-4 else 0
+    profile = centred(spread(profile), everyone)
+    both = np.concatenate((entity, signals.relation_weight * profile), axis=1)
+    return np.array([unit(row) for row in both]).reshape(n, 2 * d)
 
 
 def type_counts(g: dict[str, Any]) -> np.ndarray:
@@ -97,22 +123,49 @@ def communities_by_loops(
     return scores, middle, mean, best
 
 
-def merge_by_loops(
-    x: np.ndarray, counts: np.ndarray, labels: np.ndarray, threshold: float, max_size: int, w: float
+def centre_fit_by_loops(x: np.ndarray, counts: np.ndarray, labels: np.ndarray, w: float) -> np.ndarray:
+    """φ between communities by their centres [m, m]."""
+    _, middle, mean, best = communities_by_loops(x, counts, labels, w)
+    fit = np.array(
+        [[phi(x[e], counts[e], c, psi, w) for c, psi in zip(middle, mean, strict=True)] for e in best]
+    )
+    return 0.5 * (fit + fit.T)
+
+
+def calibrated_fit_by_loops(
+    x: np.ndarray, counts: np.ndarray, labels: np.ndarray, w: float, pooled: float, background: float
 ) -> np.ndarray:
+    """φ between whole communities, corrected for attenuation [m, m]."""
+    x = x.astype(float)
+    groups = [np.flatnonzero(labels == c) for c in range(labels.max() + 1)]
+    inner = []
+    for group in groups:
+        cosines = [float(x[i] @ x[j]) for i in group for j in group if i != j]
+        inner.append(max((sum(cosines) + 2 * pooled) / (len(cosines) + 2), 0.25 * pooled))
+    fit = np.zeros((len(groups), len(groups)))
+    for a, b in itertools.product(range(len(groups)), repeat=2):
+        across = np.mean([float(x[i] @ x[j]) for i in groups[a] for j in groups[b]])
+        shared = jaccard_by_loops(counts[groups[a]].mean(axis=0), counts[groups[b]].mean(axis=0))
+        shared = (shared - background) / max(1 - background, 1e-6)
+        fit[a, b] = w * shared + (1 - w) * across / math.sqrt(inner[a] * inner[b])
+    return fit
+
+
+def merge_by_loops(
+    fit_of: Callable[[np.ndarray], np.ndarray], labels: np.ndarray, threshold: float, max_size: int
+) -> np.ndarray:
+    """Rounds of mutual best partners by ``fit_of(labels)`` [m, m]."""
     while True:
-        _, middle, mean, best = communities_by_loops(x, counts, labels, w)
-        m, sizes = len(middle), np.bincount(labels)
-        partner = [-1] * m
-        for a in range(m):
-            found = []
-            for b in range(m):
-                value = 0.5 * phi(x[best[a]], counts[best[a]], middle[b], mean[b], w)
-                value += 0.5 * phi(x[best[b]], counts[best[b]], middle[a], mean[a], w)
-                if b != a and sizes[a] + sizes[b] <= max_size and 1 - round(value, 6) < threshold:
-                    found.append((-round(value, 6), b))
-            partner[a] = min(found)[1] if found else -1
-        mutual = [(a, partner[a]) for a in range(m) if a < partner[a] and partner[partner[a]] == a]
+        fit, sizes = np.round(fit_of(labels), 6), np.bincount(labels)
+        partner = []
+        for a in range(len(fit)):
+            found = [
+                (-fit[a, b], b)
+                for b in range(len(fit))
+                if b != a and sizes[a] + sizes[b] <= max_size and 1 - fit[a, b] < threshold
+            ]
+            partner.append(min(found)[1] if found else -1)
+        mutual = [(a, b) for a, b in enumerate(partner) if a < b and partner[b] == a]
         if not mutual:
             return renumber(labels)
         joined = {b: a for a, b in mutual}

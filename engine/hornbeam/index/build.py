@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-#: Texts encoded at once: enough to sort by length, few enough to bound the memory.
-_ENCODE_BLOCK = 4096
+#: Texts encoded at once: enough to sort by length, few enough to bound the memory and to tell of progress.
+_ENCODE_BLOCK = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +38,14 @@ def build_indexes(
     settings: EmbedderSettings,
     *,
     entity_vectors: NDArray[np.float32] | None = None,
+    on_encoded: Callable[[int], None] = lambda texts: None,
 ) -> IndexReport:
     """Write `rows/`, `graph/`, `lexical/` and `vectors/` from `tables/`.
 
     Args:
         entity_vectors: float32 [entities, d] in row order, if an earlier stage has them: the vectors of
             `texts.entity_texts`.
+        on_encoded: told the number of texts after each block that was encoded.
 
     Raises:
         StoreError: a table is missing, refers to rows that are not there, or does not fit `entity_vectors`.
@@ -83,22 +86,19 @@ def build_indexes(
         if kind == "entities" and entity_vectors is not None:
             batches: Iterator[NDArray[np.float32]] = iter([entity_vectors])
         else:
-            batches = _encoded(texts[kind](), embedder, settings.batch_size)
+            batches = _encoded(texts[kind](), embedder, settings.batch_size, on_encoded)
         path = version_directory / "vectors" / f"{kind}.faiss"
         write_vectors(path, batches, counts[table], embedder.dimension)
         lap(f"vectors.{kind}")
     return IndexReport(counts, seconds)
 
 
-def _encoded(texts: Iterator[str], embedder: TextEmbedder, batch_size: int) -> Iterator[NDArray[np.float32]]:
-    block: list[str] = []
-    for text in texts:
-        block.append(text)
-        if len(block) == _ENCODE_BLOCK:
-            yield embedder.encode(block, batch_size=batch_size)
-            block = []
-    if block:
+def _encoded(
+    texts: Iterator[str], embedder: TextEmbedder, batch_size: int, on_encoded: Callable[[int], None]
+) -> Iterator[NDArray[np.float32]]:
+    while block := list(islice(texts, _ENCODE_BLOCK)):
         yield embedder.encode(block, batch_size=batch_size)
+        on_encoded(len(block))
 
 
 class _Texts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hornbeam_kernels.backend import Backend
+    from hornbeam_kernels.communities import Method
+    from hornbeam_kernels.signals import Signals
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +55,20 @@ class Hierarchy:
     nodes: list[CommunityNode]  # leaves first, level by level
     levels: int
     modularity: float  # of the leaves
+    signals: Signals | None  # what vectors and edges say; None for the paper's representation
 
 
-def read_graph(tables: Path, schema: GraphSchema, embedder: TextEmbedder, batch_size: int) -> GraphArrays:
+ENTITIES_A_BLOCK = 1024
+"""Entities encoded at once: progress is told after each block."""
+
+
+def read_graph(
+    tables: Path,
+    schema: GraphSchema,
+    embedder: TextEmbedder,
+    batch_size: int,
+    on_encoded: Callable[[int], None] = lambda entities: None,
+) -> GraphArrays:
     """Load ids and columns of the version's graph and embed its entities and relation types."""
     import numpy as np
     import pyarrow as pa
@@ -68,12 +82,13 @@ def read_graph(tables: Path, schema: GraphSchema, embedder: TextEmbedder, batch_
     names: list[str] = []
     descriptions: list[str] = []
     vectors = [np.zeros((0, embedder.dimension), dtype=np.float32)]
-    for batch in pq.ParquetFile(tables / "entities.parquet").iter_batches(batch_size=4096):
+    for batch in pq.ParquetFile(tables / "entities.parquet").iter_batches(ENTITIES_A_BLOCK):
         entities = [Entity(**row) for row in batch.to_pylist()]
         ids += [entity.entity_id for entity in entities]
         names += [entity.name for entity in entities]
         descriptions += [entity.description for entity in entities]
         vectors.append(embedder.encode(entity_texts(entities, attributes), batch_size=batch_size))
+        on_encoded(len(entities))
     relations = pq.read_table(
         tables / "relations.parquet", columns=["head_id", "type", "tail_id", "weight", "confidence"]
     )
@@ -101,70 +116,30 @@ def read_graph(tables: Path, schema: GraphSchema, embedder: TextEmbedder, batch_
 def find_communities(
     graph: GraphArrays, settings: OrganiseSettings, backend: Backend, memory_limit: int | None
 ) -> Hierarchy:
-    """Representation, initial clusters, merging (or Leiden), levels, centres and keywords."""
+    """The tree of communities (`hornbeam_kernels.communities`), then centres and keywords of each level."""
     import numpy as np
 
-    from hornbeam_kernels.clustering import split_to_size
-    from hornbeam_kernels.dual_perception import centres, keywords, own_scores, relation_type_counts
+    from hornbeam_kernels.communities import Graph, community_tree
+    from hornbeam_kernels.dual_perception import centres, keywords, own_scores
     from hornbeam_kernels.indexing import members_by_community
-    from hornbeam_kernels.merging import merge_communities
-    from hornbeam_kernels.partition import leiden, modularity
-    from hornbeam_kernels.representation import entity_representation
-    from hornbeam_kernels.tree import community_levels
+    from hornbeam_kernels.partition import modularity
 
-    n = len(graph.entity_ids)
-    if n == 0:
-        return Hierarchy([], 0, 0.0)
-    x = entity_representation(
-        graph.entity_vectors,
-        graph.relation_vectors,
-        graph.heads,
-        graph.relations,
-        graph.tails,
-        form=settings.representation,
-        hops=settings.hops,
-        own_weight=settings.own_weight,
+    if not graph.entity_ids:
+        return Hierarchy([], 0, 0.0, None)
+    tree = community_tree(
+        Graph(
+            graph.entity_vectors,
+            graph.relation_vectors,
+            graph.heads,
+            graph.relations,
+            graph.tails,
+            graph.weights,
+        ),
+        method(settings),
         backend=backend,
         memory_limit=memory_limit,
     )
-    counts = relation_type_counts(
-        graph.heads, graph.relations, graph.tails, n, len(graph.relation_vectors), backend=backend
-    )
-    if settings.partitioner == "leiden":
-        leaves = leiden(
-            graph.heads,
-            graph.tails,
-            graph.weights,
-            n,
-            max_size=settings.max_community_size,
-            seed=settings.seed,
-        )
-    else:
-        initial = split_to_size(
-            x,
-            max_size=settings.max_community_size,
-            members_per_cluster=settings.members_per_cluster,
-            max_clusters=settings.max_clusters,
-            restarts=settings.restarts,
-            seed=settings.seed,
-        )
-        leaves = merge_communities(
-            x,
-            counts,
-            initial,
-            threshold=settings.merge_threshold,
-            max_size=settings.max_community_size,
-            structure_weight=settings.structure_weight,
-            backend=backend,
-            memory_limit=memory_limit,
-        )
-    levels = community_levels(
-        x,
-        leaves,
-        members_per_cluster=settings.members_per_cluster,
-        restarts=settings.restarts,
-        seed=settings.seed,
-    )
+    levels = tree.levels
     nodes: list[CommunityNode] = []
     ids_of_level: list[list[str]] = []
     members_of_level = [members_by_community(labels) for labels in levels]
@@ -174,7 +149,12 @@ def find_communities(
         )
     for level, labels in enumerate(levels):
         scores = own_scores(
-            x, counts, labels, settings.structure_weight, backend=backend, memory_limit=memory_limit
+            tree.rows,
+            tree.counts,
+            labels,
+            settings.structure_weight,
+            backend=backend,
+            memory_limit=memory_limit,
         )
         best, named = centres(scores, labels), keywords(scores, labels, settings.keywords)
         for number, group in enumerate(members_of_level[level]):
@@ -191,4 +171,25 @@ def find_communities(
                     tuple(np.asarray(named[number]).tolist()),
                 )
             )
-    return Hierarchy(nodes, len(levels), modularity(graph.heads, graph.tails, graph.weights, leaves))
+    quality = modularity(graph.heads, graph.tails, graph.weights, levels[0])
+    return Hierarchy(nodes, len(levels), quality, tree.signals)
+
+
+def method(settings: OrganiseSettings) -> Method:
+    """The settings as the kernels take them; the paper's form goes with the paper's merging, unrefined."""
+    from hornbeam_kernels.communities import Method
+
+    paper = settings.representation == "paper"
+    return Method(
+        partitioner=settings.partitioner,
+        representation=settings.representation,
+        merging="centres" if paper else "calibrated",
+        threshold=settings.merge_threshold,
+        max_size=settings.max_community_size,
+        structure_weight=settings.structure_weight,
+        refinements=0 if paper else settings.refinements,
+        members_per_cluster=settings.members_per_cluster,
+        max_clusters=settings.max_clusters,
+        restarts=settings.restarts,
+        seed=settings.seed,
+    )

@@ -7,7 +7,7 @@ import shutil
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
@@ -93,9 +93,10 @@ class Publisher:
         """Write a version, and promote it if its gates pass."""
         building = begin_version(self.index)
         counts = self._consolidate(ledger, building)
-        graph, communities = self._organise(ledger, run, building / "tables")
+        graph, communities = self._organise(ledger, run, building / "tables", counts["entities"])
         (building / "schema.json").write_text(self.schema.to_json(), "utf-8")
-        counts |= self._write_indexes(building, graph)
+        texts = counts["relations"] + counts["chunks"] + communities["all"]
+        counts |= self._write_indexes(building, graph, texts)
         with self.timed("gate"):
             gates = evaluate_gates(
                 building, self.schema, self.settings.gates, _vector_rows(building / "vectors")
@@ -129,7 +130,9 @@ class Publisher:
                 yield document
                 stage.advance()
 
-    def _organise(self, ledger: Ledger, run: int, tables: Path) -> tuple[GraphArrays, dict[str, Any]]:
+    def _organise(
+        self, ledger: Ledger, run: int, tables: Path, entities: int
+    ) -> tuple[GraphArrays, dict[str, Any]]:
         # These bring SciPy and the kernels: not before there is something to organise.
         from hornbeam.organise.communities import find_communities, read_graph
         from hornbeam.organise.naming import CommunityNamer
@@ -137,8 +140,11 @@ class Publisher:
         from hornbeam_kernels.backend import select_backend
 
         with self.timed("organise"):
+            with self.progress.stage("embed", entities, "entities") as stage:
+                graph = read_graph(
+                    tables, self.schema, self.embedder, self.settings.embedder.batch_size, stage.advance
+                )
             self.progress.say("organise: communities")
-            graph = read_graph(tables, self.schema, self.embedder, self.settings.embedder.batch_size)
             backend = select_backend("cpu" if self.settings.device == "cpu" else "auto")
             limit = self.settings.memory_limit_mib
             hierarchy = find_communities(
@@ -159,14 +165,20 @@ class Publisher:
         write_community_tables(tables, graph, hierarchy, names)
         return graph, _community_report(graph, hierarchy, names)
 
-    def _write_indexes(self, building: Path, graph: GraphArrays) -> dict[str, int]:
+    def _write_indexes(self, building: Path, graph: GraphArrays, texts: int) -> dict[str, int]:
         from hornbeam.index.build import build_indexes
 
         with self.timed("index"):
-            self.progress.say("index: vectors, words, adjacency")
-            built = build_indexes(
-                building, self.embedder, self.settings.embedder, entity_vectors=graph.entity_vectors
-            )
+            self.progress.say("index: words, adjacency, then vectors")
+            # Vectors of entities are there already.
+            with self.progress.stage("index", texts, "texts") as stage:
+                built = build_indexes(
+                    building,
+                    self.embedder,
+                    self.settings.embedder,
+                    entity_vectors=graph.entity_vectors,
+                    on_encoded=stage.advance,
+                )
         return built.counts
 
     def _memory_mib(self) -> int:
@@ -212,9 +224,13 @@ def _community_report(graph: GraphArrays, hierarchy: Hierarchy, names: Names) ->
     covered = len({row for leaf in leaves for row in leaf.members})
     return {
         "levels": hierarchy.levels,
+        "all": len(hierarchy.nodes),
         "leaf": len(leaves),
         "coverage": covered / len(graph.entity_ids) if graph.entity_ids else 1.0,
         "modularity": round(hierarchy.modularity, 4),
+        "signals": None
+        if hierarchy.signals is None
+        else {name: round(value, 4) for name, value in asdict(hierarchy.signals).items()},
         "unnamed": [
             {"community_id": community, "reason": reason.value}
             for community, reason in sorted(names.unnamed.items())

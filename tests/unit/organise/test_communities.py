@@ -54,7 +54,7 @@ def assert_partitions(hierarchy: Hierarchy, entities: int) -> None:
 
 
 def test_a_graph_without_entities_has_no_communities() -> None:
-    assert organised(graph_of(0, [])) == Hierarchy([], 0, 0.0)
+    assert organised(graph_of(0, [])) == Hierarchy([], 0, 0.0, None)
 
 
 @pytest.mark.parametrize("partitioner", ["dual", "leiden"])

@@ -80,6 +80,7 @@ HIERARCHY = Hierarchy(
     ],
     2,
     0.5,
+    None,
 )
 
 
@@ -153,6 +154,7 @@ def test_equal_prompts_are_asked_once(ledger: Ledger) -> None:
         ],
         2,
         0.0,
+        None,
     )
     model = Scripted()
 

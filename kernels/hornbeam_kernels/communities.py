@@ -1,0 +1,232 @@
+"""A graph to its hierarchy of communities: the steps of the knowledge tree in their order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hornbeam_kernels.backend import Backend, Sparse, select_backend
+from hornbeam_kernels.clustering import row_hashes, split_to_size
+from hornbeam_kernels.dual_perception import relation_type_counts
+from hornbeam_kernels.indexing import Indices, Labels, renumber, triple_arrays
+from hornbeam_kernels.merging import merge_communities
+from hornbeam_kernels.partition import leiden
+from hornbeam_kernels.refining import refine_communities
+from hornbeam_kernels.representation import entity_representation
+from hornbeam_kernels.signals import Signals, measure_signals
+from hornbeam_kernels.tree import community_levels
+
+ALL_DIMENSIONS_BELOW = 100_000
+"""From this many entities on, rows keep the ``DIMENSIONS`` principal axes of the vectors."""
+DIMENSIONS = 128
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Entities, their vectors and the triples between them; checked by the kernels that take it."""
+
+    entity_vectors: Any
+    """[n, d]"""
+    relation_vectors: Any
+    """[R, d]"""
+    heads: Any
+    """integers [T]"""
+    relations: Any
+    """integers [T]"""
+    tails: Any
+    """integers [T]"""
+    weights: Any = None
+    """[T] ≥ 0, or None for all 1; only Leiden looks at them"""
+
+
+@dataclass(frozen=True)
+class Method:
+    """How communities are found; the defaults are what ``bench/RESULTS.md`` recommends."""
+
+    partitioner: Literal["dual", "leiden"] = "dual"
+    representation: Literal["propagated", "paper"] = "propagated"
+    merging: Literal["calibrated", "centres"] = "calibrated"
+    threshold: float = 0.6
+    """ε: communities less dissimilar than this may merge"""
+    max_size: int = 60
+    structure_weight: float = 0.3
+    """w of the dual perception"""
+    refinements: int = 2
+    """times that entities move to the community they fit best and merging goes on; 0 in the paper"""
+    members_per_cluster: int = 10
+    max_clusters: int = 200
+    restarts: int = 5
+    seed: int = 42
+
+
+@dataclass(frozen=True)
+class CommunityTree:
+    """Communities of n entities, level 0 = leaves."""
+
+    levels: list[Labels]
+    """int32 [n] each; every level is a partition and each community lies in one of the next level"""
+    rows: NDArray[np.float32]
+    """[n, D] the representation"""
+    counts: Sparse
+    """CSR [n, 2R] incident relation types"""
+    signals: Signals | None = field(default=None)
+    """what vectors and edges were found to say; None for the paper's representation"""
+
+
+def community_tree(
+    graph: Graph,
+    method: Method | None = None,
+    *,
+    backend: Backend | None = None,
+    memory_limit: int | None = None,
+) -> CommunityTree:
+    """Representation, clusters, merging and refining (or Leiden), then levels above the leaves.
+
+    Every entity is in exactly one community of each level: no size and no shape of a graph drops any. The
+    result does not depend on the order of entities or triples nor on the number of threads: all steps run in
+    ``canonical_order``. (Entities that neither vectors nor surroundings tell apart change places with one
+    another.) The relation types keep their order.
+
+    Time O(n^1.2) or better as measured from 10³ to 10⁶ entities, see ``bench/RESULTS.md``. Memory: the rows
+    [n, D] three times, D ≤ ``DIMENSIONS`` + R from ``ALL_DIMENSIONS_BELOW`` entities on, O(T), and blocks
+    within ``memory_limit`` bytes. Raises ``ValueError`` on shapes that do not fit or an index out of range.
+    """
+    method = method or Method()
+    backend = backend or select_backend("cpu")
+    n, n_types = len(graph.entity_vectors), len(graph.relation_vectors)
+    h, r, t = triple_arrays(graph.heads, graph.relations, graph.tails, n, n_types)
+    order = canonical_order(graph.entity_vectors, graph.relation_vectors, h, r, t)
+    place = np.empty(n, dtype=np.int64)
+    place[order] = np.arange(n)
+    triples = np.lexsort((place[t], r, place[h]))
+    weights = None if graph.weights is None else np.asarray(graph.weights)[triples]
+    h, r, t = place[h[triples]], r[triples], place[t[triples]]
+    vectors = np.asarray(graph.entity_vectors)[order]
+    signals = None
+    if method.representation == "propagated":
+        signals = measure_signals(
+            vectors,
+            graph.relation_vectors,
+            h,
+            r,
+            t,
+            seed=method.seed,
+            backend=backend,
+            memory_limit=memory_limit,
+        )
+    rows = entity_representation(
+        vectors,
+        graph.relation_vectors,
+        h,
+        r,
+        t,
+        form=method.representation,
+        signals=signals,
+        dimensions=DIMENSIONS if n >= ALL_DIMENSIONS_BELOW else None,
+        backend=backend,
+        memory_limit=memory_limit,
+    )
+    del vectors
+    counts = relation_type_counts(h, r, t, n, n_types, backend=backend)
+    if method.partitioner == "leiden":
+        leaves = leiden(h, t, weights, n, max_size=method.max_size, seed=method.seed)
+    else:
+        leaves = dual_communities(rows, counts, method, signals, backend=backend, memory_limit=memory_limit)
+    levels = community_levels(
+        rows,
+        leaves,
+        members_per_cluster=method.members_per_cluster,
+        restarts=method.restarts,
+        seed=method.seed,
+    )
+    return CommunityTree(
+        [renumber(level[place]) for level in levels],
+        rows[place],
+        counts[backend.asarray(place)],
+        signals,
+    )
+
+
+def dual_communities(
+    rows: Any,
+    counts: Sparse,
+    method: Method | None = None,
+    signals: Signals | None = None,
+    *,
+    backend: Backend | None = None,
+    memory_limit: int | None = None,
+) -> Labels:
+    """Leaves of the tree from representation ``rows`` [n, D] and ``counts`` CSR [n, 2R]: labels int32 [n].
+
+    K-means until no cluster is above ``max_size``, merging by dual perception, then ``refinements`` times:
+    every entity to the community it fits best, and merging again. With calibrated merging the structural
+    share w counts as far as ``signals`` found relation types to tell topics apart (None: fully).
+    """
+    method = method or Method()
+    labels = split_to_size(
+        rows,
+        max_size=method.max_size,
+        members_per_cluster=method.members_per_cluster,
+        max_clusters=method.max_clusters,
+        restarts=method.restarts,
+        seed=method.seed,
+    )
+    weight = method.structure_weight
+    if signals is not None and method.merging == "calibrated":
+        weight *= min(1.0, signals.relation_weight)
+
+    def merged(labels: Labels) -> Labels:
+        return merge_communities(
+            rows,
+            counts,
+            labels,
+            threshold=method.threshold,
+            max_size=method.max_size,
+            form=method.merging,
+            structure_weight=weight,
+            backend=backend,
+            memory_limit=memory_limit,
+        )
+
+    labels = merged(labels)
+    for _ in range(method.refinements):
+        before = labels
+        labels = refine_communities(
+            rows, labels, max_size=method.max_size, backend=backend, memory_limit=memory_limit
+        )
+        labels = merged(labels)
+        if np.array_equal(labels, before):
+            break
+    return labels
+
+
+def canonical_order(
+    entity_vectors: Any, relation_vectors: Any, heads: Any, relations: Any, tails: Any
+) -> Indices:
+    """An order of the n entities that does not depend on the order they come in: int64 [n].
+
+    Entities are sorted by a 64-bit hash of their own vector, refined twice by the hashes across each of their
+    triples (Weisfeiler and Leman's colours): sums of integers, exact in any order. O(n d + T) time and memory
+    of O(n + T). Entities of equal colour, alike in their vectors and two hops around, keep the order given.
+    """
+    n = len(entity_vectors)
+    h, r, t = triple_arrays(heads, relations, tails, n, len(relation_vectors))
+    colour = row_hashes(np.asarray(entity_vectors))
+    kind = row_hashes(np.asarray(relation_vectors))[r]
+    for _ in range(2):
+        around = np.zeros(n, dtype=np.uint64)
+        np.add.at(around, h, _mixed(colour[t] ^ _mixed(kind)))
+        np.add.at(around, t, _mixed(colour[h] + _mixed(kind)))
+        colour = _mixed(colour + around)
+    return np.argsort(colour, kind="stable")
+
+
+def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    # The finaliser of splitmix64 (Steele, Lea and Flood 2014): every bit of the input moves half the
+    # output's.
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))

@@ -1,0 +1,205 @@
+"""How much the vectors and the edges of a graph say about which entities belong together.
+
+The model behind the estimates. Every entity has a topic; its centred vector is the topic's plus noise,
+
+    v_i = c(topic of i) + noise,    |c|² : |noise|² = 1 : σ²,    so two of one topic have cosine q = 1 / (1 +
+    σ²)
+
+in expectation, and an edge joins two of one topic with probability a, any two with probability 1 − a, so the
+two ends of an edge have cosine ρ = a q. The linear combination of an entity's vector and its neighbours' that
+tells most about its topic is then
+
+    v_i + λ Σ_j v_j,    λ = a σ² / (σ² + 1 − a)
+
+(each term is weighted by signal over noise variance: 1 / σ² for its own vector, a / (σ² + 1 − a) for a
+neighbour's). Vectors that say all (σ = 0) and edges that say nothing (a = 0) make λ = 0; vectors that say
+nothing leave the edges alone, λ = a.
+
+q is found without knowing any topic: three disjoint thirds A, B, C of the dimensions carry the same topics
+and different noise. Among pairs that are near by A, a share π is of one topic, so E[cos_B] = π q and E[cos_B
+cos_C] = π q², whatever π is; q is their quotient, not flattered by the choice of the pairs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hornbeam_kernels.backend import Array, Backend, row_blocks, select_backend
+from hornbeam_kernels.indexing import Indices, triple_arrays
+from hornbeam_kernels.propagation import neighbours, propagate, relation_profiles, unit_rows
+
+QUERIES = 2048
+"""Entities whose neighbours are looked at, drawn at random."""
+POOL = 65_536
+"""Entities among which they are looked for."""
+NEAR = 16
+"""Pairs for each of them: about as far as a community reaches, not only near-duplicates."""
+SKETCH = 64
+"""Dimensions of the random projection in which pairs near by vector and edges are found."""
+SIGNIFICANT = 4.0
+"""Standard errors above nothing from which a signal counts."""
+FEWEST = 32
+"""Below so many entities nothing is estimated: the halfway values of ``Signals`` are taken."""
+
+
+@dataclass(frozen=True)
+class Signals:
+    """What was measured, and what follows for the representation."""
+
+    similarity: float = 0.5
+    """q: expected cosine of two entities of one topic, from their own vectors; 0: the vectors say nothing."""
+    agreement: float = 0.5
+    """a: share of edges that join two entities of one topic; 1 is assumed where the vectors cannot tell."""
+    neighbour_weight: float = 0.5
+    """λ: what a neighbour's vector counts beside the entity's own."""
+    hops: int = 1
+    """1 where the vectors say something: more bring more noise than news; 3 where only the edges do."""
+    relation_weight: float = 0.0
+    """Length of the relation slot beside the entity slot: the root of the quotient of what near entities
+    share of each; 0: relation types do not tell topics apart."""
+
+
+def measure_signals(
+    entity_vectors: Any,
+    relation_vectors: Any,
+    heads: Any,
+    relations: Any,
+    tails: Any,
+    *,
+    seed: int = 42,
+    backend: Backend | None = None,
+    memory_limit: int | None = None,
+) -> Signals:
+    """Estimates ``Signals`` from samples; see the module for the model.
+
+    ``entity_vectors`` [n, d], ``relation_vectors`` [R, d], ``heads``, ``relations``, ``tails`` integers [T].
+    Deterministic for a seed and an order of rows. Time O(QUERIES · min(n, POOL) · d + n d · SKETCH + T ·
+    SKETCH); memory one float32 copy of the pool's vectors, 4 n SKETCH bytes three times, and blocks within
+    ``memory_limit`` bytes.
+    Raises ``ValueError`` on shapes that do not fit or an index out of range.
+    """
+    backend = backend or select_backend("cpu")
+    xp = backend.xp
+    vectors = backend.asarray(entity_vectors)  # [n, d]
+    n, d = vectors.shape
+    h, r, t = triple_arrays(heads, relations, tails, n, len(relation_vectors))
+    if n < FEWEST or d < 3:
+        return Signals()
+    rng = np.random.default_rng(seed)
+    pool = np.sort(rng.choice(n, min(n, POOL), replace=False))
+    queries = np.sort(rng.choice(len(pool), min(len(pool), QUERIES), replace=False))  # places in the pool
+    mean = xp.mean(backend.asarray(vectors, dtype=xp.float32), axis=0)  # [d]
+    sample = unit_rows(backend.asarray(vectors[backend.asarray(pool)], dtype=xp.float32) - mean, xp)
+    q = _similarity(sample, queries, rng, backend, memory_limit)
+    a = _agreement(vectors, mean, h, t, q, rng, backend)
+    noise = 1.0 / q - 1.0 if q > 0 else np.inf  # σ²
+    weight = a if np.isinf(noise) else a * noise / max(noise + 1.0 - a, 1e-9)
+    hops = 1 if q > 0 else 3
+    towards = backend.asarray(rng.standard_normal((d, min(d, SKETCH)), dtype=np.float32))
+    sketch = backend.asarray(vectors, dtype=xp.float32) @ towards - mean @ towards
+    edges = neighbours(h, t, n, backend)
+    near = propagate(unit_rows(sketch, xp), edges, weight, hops, backend, memory_limit)
+    near = unit_rows(near - xp.mean(near, axis=0), xp)[backend.asarray(pool)]
+    profile = relation_profiles(relation_vectors, h, r, t, n, backend)[backend.asarray(pool)]
+    linked = np.unique(np.concatenate((h * n + t, t * n + h)))
+    share = _relation_share(near, unit_rows(profile, xp), linked, n, pool, queries, backend, memory_limit)
+    return Signals(q, a, weight, hops, float(np.sqrt(share)))
+
+
+def _near_pairs(
+    x: Array, queries: Indices, backend: Backend, memory_limit: int | None
+) -> tuple[Indices, Indices]:
+    # Each query with its NEAR nearest other rows of x [p, ·] by inner product.
+    xp, k = backend.xp, min(NEAR, x.shape[0] - 1)
+    near = []
+    for block in row_blocks(len(queries), 12 * x.shape[0], memory_limit):
+        at = backend.asarray(queries[block])
+        cosine = x[at] @ x.T  # [s, p]
+        cosine[xp.arange(len(at)), at] = -xp.inf
+        near.append(backend.to_numpy(xp.argpartition(-cosine, k - 1, axis=1)[:, :k]))
+    return np.repeat(queries, k), np.concatenate(near).reshape(-1).astype(np.int64)
+
+
+def _cosines(x: Array, pairs: tuple[Indices, Indices], backend: Backend) -> NDArray[np.float64]:
+    i, j = (backend.asarray(end) for end in pairs)
+    return backend.to_numpy(backend.xp.sum(x[i] * x[j], axis=1)).astype(np.float64)
+
+
+def _significant(values: NDArray[np.float64]) -> bool:
+    # Whether the mean lies above 0 by more than chance.
+    return bool(len(values)) and values.mean() > SIGNIFICANT * (values.std() + 1e-6) / np.sqrt(len(values))
+
+
+def _similarity(
+    sample: Array,
+    queries: Indices,
+    rng: np.random.Generator,
+    backend: Backend,
+    memory_limit: int | None,
+) -> float:
+    # q from thirds of the dimensions; see the module.
+    xp = backend.xp
+    order = rng.permutation(sample.shape[1])
+    thirds = []
+    for part in range(3):
+        third = sample[:, backend.asarray(np.sort(order[part::3]))]
+        thirds.append(unit_rows(third - xp.mean(third, axis=0), xp))
+    first, product = [], []
+    for part in range(3):
+        pairs = _near_pairs(thirds[part], queries, backend, memory_limit)
+        b = _cosines(thirds[(part + 1) % 3], pairs, backend)
+        c = _cosines(thirds[(part + 2) % 3], pairs, backend)
+        first.append(0.5 * (b + c))
+        product.append(b * c)
+    if not all(_significant(values) for values in first):
+        return 0.0
+    return float(np.clip(np.concatenate(product).mean() / np.concatenate(first).mean(), 0.0, 1.0))
+
+
+def _agreement(
+    vectors: Array,
+    mean: Array,
+    h: Indices,
+    t: Indices,
+    q: float,
+    rng: np.random.Generator,
+    backend: Backend,
+) -> float:
+    # a = ρ / q over a sample of edges.
+    proper = np.flatnonzero(h != t)
+    if q <= 0 or len(proper) == 0:
+        return 1.0
+    if len(proper) > POOL:
+        proper = np.sort(rng.choice(proper, POOL, replace=False))
+    xp = backend.xp
+    ends = [
+        unit_rows(backend.asarray(vectors[backend.asarray(end[proper])], dtype=xp.float32) - mean, xp)
+        for end in (h, t)
+    ]
+    cosine = backend.to_numpy(xp.sum(ends[0] * ends[1], axis=1)).astype(np.float64)
+    return float(np.clip(cosine.mean() / q, 0.0, 1.0)) if _significant(cosine) else 0.0
+
+
+def _relation_share(
+    near: Array,
+    profile: Array,
+    linked: Indices,
+    n: int,
+    pool: Indices,
+    queries: Indices,
+    backend: Backend,
+    memory_limit: int | None,
+) -> float:
+    # What near entities share of their relation profiles, in units of what they share of the entity slot.
+    # Pairs in `linked` (as i · n + j) are left out: they share the triple between them.
+    i, j = _near_pairs(near, queries, backend, memory_limit)
+    apart = ~np.isin(pool[i] * n + pool[j], linked)
+    pairs = (i[apart], j[apart])
+    shared = _cosines(profile, pairs, backend)
+    if not _significant(shared):
+        return 0.0
+    return float(np.clip(shared.mean() / max(_cosines(near, pairs, backend).mean(), 1e-9), 0.0, 1.0))
