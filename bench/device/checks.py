@@ -135,8 +135,8 @@ def checks(size: int) -> list[Check]:
         Check(
             "representation, propagated",
             lambda b: represent(b, "propagated"),
-            relative_error(1e-4),
-            4 * vectors + edges,
+            relative_error(1e-3),
+            2 * vectors + edges + 4 * size * RELATION_TYPES,
         ),
         Check(
             "representation, paper",

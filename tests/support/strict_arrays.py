@@ -23,6 +23,19 @@ def unwrap(value: Any) -> Any:
     return np.asarray(value) if isinstance(value, Array) else value
 
 
+class StrictNamespace:
+    """``array_api_strict``, and the one function beyond the standard that the kernels may call."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(array_api_strict, name)
+
+    @staticmethod
+    def argpartition(x: Any, kth: int, axis: int = -1) -> Any:
+        """NumPy and CuPy have it; the standard has only the full sort."""
+        return array_api_strict.argsort(x, axis=axis)
+
+
 def strict_backend() -> Backend:
     """Strict arrays, and a sparse module over them; the libraries are the CPU's."""
-    return Backend("cpu", array_api_strict, DeviceSparse(array_api_strict.asarray, unwrap), "strict arrays")
+    sparse = DeviceSparse(array_api_strict.asarray, unwrap)
+    return Backend("cpu", StrictNamespace(), sparse, "strict arrays")

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("cupy", reason="cupy is not installed (extra dev)")
 
-from hornbeam_kernels.representation import unit_rows
+from hornbeam_kernels.propagation import unit_rows
 from support.pretend_cupy import HostArrayError, pretend_backend
 
 BACKEND = pretend_backend()

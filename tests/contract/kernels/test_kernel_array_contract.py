@@ -23,14 +23,18 @@ from hornbeam_kernels.dual_perception import (
     structural_similarity,
 )
 from hornbeam_kernels.merging import merge_communities
+from hornbeam_kernels.propagation import principal_axes, unit_rows
 from hornbeam_kernels.ranking import personalised_pagerank, ranking_graph
-from hornbeam_kernels.representation import entity_representation, unit_rows
+from hornbeam_kernels.refining import refine_communities
+from hornbeam_kernels.representation import entity_representation
+from hornbeam_kernels.signals import Signals, measure_signals
 from support.strict_arrays import strict_backend
 
 RNG = np.random.default_rng(0)
 TRIPLES = RNG.integers(0, 50, 200), RNG.integers(0, 4, 200), RNG.integers(0, 50, 200)
 VECTORS = RNG.normal(size=(50, 6)), RNG.normal(size=(4, 6))
 LABELS = np.arange(50) // 5
+SIGNALS = Signals(hops=2, neighbour_weight=0.4, relation_weight=0.7)
 
 
 def represent(backend: Backend, **options: Any) -> Any:
@@ -63,25 +67,47 @@ def rank(backend: Backend) -> Any:
     return personalised_pagerank(walks, backend.asarray(np.eye(50)[:, :5]))
 
 
+def measure(backend: Backend) -> Any:
+    signals = measure_signals(*VECTORS, *TRIPLES, backend=backend)
+    return np.array(
+        [signals.similarity, signals.agreement, signals.neighbour_weight, signals.relation_weight]
+    )
+
+
+def refine(backend: Backend) -> Any:
+    x = represent(select_backend("cpu"))
+    return refine_communities(x, LABELS, max_size=9, candidates=99, backend=backend)
+
+
+def axes(backend: Backend) -> Any:
+    x = backend.asarray(VECTORS[0], dtype=backend.xp.float32)
+    return principal_axes(x, backend.xp.mean(x, axis=0, keepdims=True), 3, backend)
+
+
 KERNELS: dict[str, Callable[[Backend], Any]] = {
-    "representation, propagated": represent,
+    "representation, propagated": lambda b: represent(b, signals=SIGNALS),
     "representation, paper": lambda b: represent(b, form="paper"),
-    "representation in blocks": lambda b: represent(b, memory_limit=100),
+    "representation in blocks": lambda b: represent(b, signals=SIGNALS, memory_limit=100),
+    "signals": measure,
+    "principal axes": axes,
+    "refining": refine,
     "structural similarity": lambda b: structural_similarity(counts(b), counts(b), backend=b),
     "centroids": lambda b: centroids(b.asarray(VECTORS[0], dtype=b.xp.float32), LABELS, backend=b),
     "community counts": lambda b: community_counts(counts(b), LABELS, backend=b).toarray(),
     "own scores": scores,
     "ranking": rank,
-    # With few candidates the partners come from argpartition, which CuPy has and the standard has not.
-    "merging, exhaustive": merge,
+    "merging": merge,
 }
 NUMPY_AND_CUPY_ONLY = {
     "representation, propagated",
     "representation, paper",
     "representation in blocks",
+    "signals",
+    "principal axes",
+    "refining",
     "structural similarity",
     "own scores",
-    "merging, exhaustive",
+    "merging",
     "ranking",
 }
 """Kernels that do what NumPy and CuPy share beyond the standard (``x[rows]`` of a matrix, ``x.astype``)."""

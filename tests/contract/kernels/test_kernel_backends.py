@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import networkx
@@ -11,7 +12,8 @@ import numpy as np
 import pytest
 
 from hornbeam_kernels import cuda_libraries
-from hornbeam_kernels.backend import Backend, block_rows
+from hornbeam_kernels.backend import Backend, block_rows, select_backend
+from hornbeam_kernels.communities import Graph, Method, community_tree
 from hornbeam_kernels.dual_perception import (
     centroids,
     community_counts,
@@ -22,10 +24,14 @@ from hornbeam_kernels.dual_perception import (
 from hornbeam_kernels.indexing import members_by_community, renumber
 from hornbeam_kernels.merging import merge_communities
 from hornbeam_kernels.partition import connected_components, leiden, modularity
+from hornbeam_kernels.propagation import principal_axes
 from hornbeam_kernels.ranking import personalised_pagerank, ranking_graph
+from hornbeam_kernels.refining import refine_communities
 from hornbeam_kernels.representation import entity_representation
 from hornbeam_kernels.search import build_index, search
+from hornbeam_kernels.signals import Signals, measure_signals
 from support.kernel_references import (
+    centre_fit_by_loops,
     communities_by_loops,
     jaccard_by_loops,
     merge_by_loops,
@@ -87,11 +93,37 @@ def test_the_papers_representation_is_the_mean_over_touching_triples(
 
 @every_graph
 @pytest.mark.parametrize("hops", [0, 1, 2])
-def test_the_propagated_representation_averages_unit_slots(
-    backend: Backend, g: dict[str, Any], hops: int
+@pytest.mark.parametrize("relation_weight", [0.0, 0.7])
+def test_the_propagated_representation_adds_up_neighbours_and_relation_types(
+    backend: Backend, g: dict[str, Any], hops: int, relation_weight: float
 ) -> None:
-    x = represent(g, hops=hops, own_weight=0.3, backend=backend)
-    np.testing.assert_allclose(x, propagated_by_loops(g, hops, 0.3), atol=2e-4)
+    signals = Signals(hops=hops, neighbour_weight=0.4, relation_weight=relation_weight)
+    x = represent(g, signals=signals, backend=backend)
+    expected = propagated_by_loops(g, signals)
+    # The relation slot comes in another basis: lengths and angles are what must agree.
+    np.testing.assert_allclose(x @ x.T, expected @ expected.T, atol=2e-3)
+
+
+@pytest.mark.parametrize("n", [10, 300])
+def test_signals_are_measured_alike(backend: Backend, n: int) -> None:
+    g = graph(n, 4, 3 * n, d=24, seed=6)
+    topic = np.arange(n) % 5
+    g["entities"] += 2 * np.random.default_rng(1).normal(size=(5, 24))[topic]
+    columns = g["entities"], g["types"], g["heads"], g["relations"], g["tails"]
+    found, expected = (measure_signals(*columns, backend=b) for b in (backend, select_backend("cpu")))
+    assert found.hops == expected.hops
+    for name in ("similarity", "agreement", "neighbour_weight", "relation_weight"):
+        assert getattr(found, name) == pytest.approx(getattr(expected, name), abs=1e-3)
+    assert (found == Signals()) == (n == 10)  # too few to measure anything
+
+
+def test_principal_axes_are_those_of_the_singular_value_decomposition(backend: Backend) -> None:
+    x = np.random.default_rng(0).normal(size=(60, 8)) * np.array([9, 7, 5, 3, 1, 1, 1, 1])
+    x = x.astype(np.float32)
+    mean = x.mean(axis=0, keepdims=True)
+    axes = backend.to_numpy(principal_axes(backend.asarray(x), backend.asarray(mean), 3, backend))
+    expected = np.linalg.svd(x - mean, full_matrices=False)[2][:3].T
+    np.testing.assert_allclose(np.abs(axes.T @ expected), np.eye(3), atol=1e-3)
 
 
 @every_graph
@@ -122,27 +154,56 @@ def test_scores_and_centroids_follow_the_formula(backend: Backend, g: dict[str, 
     np.testing.assert_allclose(means, np.array(middle).reshape(means.shape), atol=1e-5)
 
 
+@pytest.mark.parametrize("form", ["calibrated", "centres"])
 @pytest.mark.parametrize("candidates", [99, 3])
 @pytest.mark.parametrize("seed", range(3))
-def test_merging_is_that_of_plain_rounds(backend: Backend, seed: int, candidates: int) -> None:
+def test_merging_is_that_of_plain_rounds(
+    backend: Backend, part: Part, seed: int, candidates: int, form: Any
+) -> None:
+    part("neighbours")
     g = graph(40, 4, 60, seed=seed)
-    x, start = represent(g), renumber(g["rng"].integers(0, 25, 40))
-    merged = merge_communities(
-        x,
-        counts_of(g, backend),
-        start,
-        threshold=0.5,
-        max_size=12,
-        candidates=candidates,
-        backend=backend,
-    )
+    x, start = represent(g, form="paper"), renumber(g["rng"].integers(0, 25, 40))
+    options: dict[str, Any] = {"threshold": 0.5, "max_size": 12, "candidates": candidates, "form": form}
+    merged = merge_communities(x, counts_of(g, backend), start, backend=backend, **options)
     assert merged.dtype == np.int32
     np.testing.assert_array_equal(merged, renumber(merged))
     assert np.bincount(merged).max() <= 12
-    if candidates == 99:
-        np.testing.assert_array_equal(merged, merge_by_loops(x, type_counts(g), start, 0.5, 12, 0.3))
+    assert merged.max() < start.max()
+    if form == "centres" and candidates == 99:
+        fit = partial(centre_fit_by_loops, x, type_counts(g), w=0.3)
+        np.testing.assert_array_equal(merged, merge_by_loops(fit, start, 0.5, 12))
     else:
-        assert merged.max() < start.max()
+        cpu = select_backend("cpu")
+        np.testing.assert_array_equal(merged, merge_communities(x, counts_of(g, cpu), start, **options))
+
+
+@pytest.mark.parametrize("candidates", [99, 2])
+def test_refining_is_that_of_the_cpu_and_keeps_the_size(
+    backend: Backend, part: Part, candidates: int
+) -> None:
+    part("neighbours")
+    g = graph(60, 4, 120, seed=3)
+    x, start = represent(g, form="paper"), renumber(np.arange(60) % 7)
+    options = {"max_size": 12, "candidates": candidates}
+    refined = refine_communities(x, start, backend=backend, **options)
+    assert np.bincount(refined).max() <= 12
+    assert not np.array_equal(refined, start)
+    np.testing.assert_array_equal(refined, refine_communities(x, start, **options))
+
+
+@every_graph
+@pytest.mark.parametrize("partitioner", ["dual", "leiden"])
+def test_the_whole_tree_covers_every_entity(
+    backend: Backend, part: Part, g: dict[str, Any], partitioner: Any
+) -> None:
+    for name in ("kmeans", "leiden", "neighbours"):
+        part(name)
+    columns = g["entities"], g["types"], g["heads"], g["relations"], g["tails"]
+    tree = community_tree(Graph(*columns), Method(partitioner=partitioner, max_size=8), backend=backend)
+    for labels in tree.levels:
+        assert labels.shape == (g["n"],)
+        np.testing.assert_array_equal(labels, renumber(labels))
+    assert np.bincount(tree.levels[0], minlength=1).max() <= 8
 
 
 def planted(n: int = 90, topics: int = 6, d: int = 8) -> tuple[np.ndarray, np.ndarray]:
