@@ -24,12 +24,16 @@ from hornbeam_kernels.indexing import renumber
 from hornbeam_kernels.merging import merge_communities
 from hornbeam_kernels.partition import connected_components, leiden, modularity
 from hornbeam_kernels.ranking import personalised_pagerank, ranking_graph
+from hornbeam_kernels.refining import refine_communities
 from hornbeam_kernels.representation import entity_representation
 from hornbeam_kernels.search import build_index, search
+from hornbeam_kernels.signals import Signals, measure_signals
 
 DIMENSION = 384
 RELATION_TYPES = 40
 TRIPLES_AN_ENTITY = 3
+SIGNALS = Signals(hops=2, neighbour_weight=0.4, relation_weight=0.5)
+"""Given to the propagated representation, whose time would be that of measuring them."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,19 @@ def checks(size: int) -> list[Check]:
 
     def represent(backend: Backend, form: Any) -> Any:
         columns = (g.heads, g.relations, g.tails)
-        return entity_representation(vectors_on(backend), g.types, *columns, form=form, backend=backend)
+        return entity_representation(
+            vectors_on(backend), g.types, *columns, form=form, signals=SIGNALS, backend=backend
+        )
+
+    def signals(backend: Backend) -> Any:
+        columns = (g.heads, g.relations, g.tails)
+        found = measure_signals(vectors_on(backend), g.types, *columns, backend=backend)
+        return [found.similarity, found.agreement, found.neighbour_weight, found.relation_weight]
+
+    def refine(backend: Backend) -> Any:
+        # Every fifth entity starts in another topic's community, and has to find its own.
+        strayed = renumber(np.where(np.arange(few) % 5 == 0, np.roll(g.topic[:few], 1), g.topic[:few]))
+        return refine_communities(vectors_on(backend)[:few], strayed, max_size=100, backend=backend)
 
     def similarity(backend: Backend) -> Any:
         counts = counts_on(backend)
@@ -163,7 +179,9 @@ def checks(size: int) -> list[Check]:
             relative_error(1e-4),
             vectors + edges + counted + 4 * size,
         ),
-        Check("merging", merge, same_labels(0.99), 4 * few * d),
+        Check("signals", signals, relative_error(1e-2), vectors + edges),
+        Check("merging", merge, same_labels(0.99), 4 * few * d, "neighbours"),
+        Check("refining", refine, same_labels(0.99), 4 * few * d, "neighbours"),
         Check("K-means", clusters, no_worse(tightness, 0.02, "−inertia/n"), 4 * clustered.size, "kmeans"),
         Check(
             "Leiden",
