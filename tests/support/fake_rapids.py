@@ -179,6 +179,7 @@ def _pylibcugraph(made: FakeRapids) -> None:
         weights = np.ones(sources.shape[0]) if weight_array is None else weight_array.host
         matrix = scipy.sparse.csr_matrix((weights, (sources.host, targets.host)), shape=(n, n))
         assert matrix.nnz == len(weights), "parallel edges"
+        assert not matrix.diagonal().any(), "a loop"
         assert abs(matrix - matrix.T).nnz == 0, "an edge without its way back"
         return matrix
 

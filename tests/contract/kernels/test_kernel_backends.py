@@ -254,6 +254,26 @@ def test_communities_of_cliques_are_the_cliques(backend: Backend, part: Part) ->
     assert labels.tolist() == [c for c in range(4) for _ in range(10)] + [4]
 
 
+def test_communities_above_the_size_are_partitioned_again(backend: Backend, part: Part) -> None:
+    """A ring of cliques: modularity alone joins neighbouring ones (Fortunato and Barthélemy 2007)."""
+    part("leiden")
+    cliques, size = 60, 5
+    edges = [
+        (size * c + i, size * c + j)
+        for c in range(cliques)
+        for i, j in itertools.combinations(range(size), 2)
+    ]
+    edges += [(size * c + 4, size * (c + 1) % (cliques * size)) for c in range(cliques)]
+    shuffled = np.random.default_rng(2).permutation(cliques * size)
+    heads, tails = shuffled[np.array(edges)].T
+    truth = np.empty(cliques * size, dtype=np.int64)
+    truth[shuffled] = np.arange(cliques * size) // size
+    whole = leiden(heads, tails, None, cliques * size, max_size=1000, backend=backend)
+    assert np.bincount(whole).max() > size
+    split = leiden(heads, tails, None, cliques * size, max_size=size, backend=backend)
+    np.testing.assert_array_equal(split, renumber(truth))
+
+
 @pytest.mark.parametrize("max_size", [1, 7, 40])
 def test_communities_stay_within_the_size_and_keep_every_node(
     backend: Backend, part: Part, max_size: int
