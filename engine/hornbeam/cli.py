@@ -61,6 +61,12 @@ SetOption = Annotated[
         show_default=False,
     ),
 ]
+PredictionsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--predictions", metavar="FILE", help="One JSON line per item, to recompute from.", show_default=False
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 
 
@@ -325,6 +331,53 @@ def _run_benchmark(name: str, arguments: typer.Context) -> None:
     from hornbeam.benchmarks import run_benchmark
 
     raise typer.Exit(run_benchmark(name, arguments.args))
+
+
+evaluate_app = typer.Typer(help="Measure against known answers.", no_args_is_help=True)
+app.add_typer(evaluate_app, name="evaluate")
+
+
+@evaluate_app.command("communities")
+def evaluate_communities(
+    path: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[PATH]",
+            help="A graph with known communities or a folder of them (*.gml, *.edges.tsv beside "
+            "*.labels.tsv); none: planted graphs only.",
+            show_default=False,
+        ),
+    ] = None,
+    nodes: Annotated[int, typer.Option(min=0, help="Entities of a planted graph; 0: none planted.")] = 2000,
+    mixing: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1, help="Share of edges to anywhere; 1: edges say nothing.", show_default=False
+        ),
+    ] = None,
+    noise: Annotated[
+        float | None,
+        typer.Option(min=0, help="Of the vectors; inf: they say nothing.", show_default=False),
+    ] = None,
+    draws: Annotated[int, typer.Option(min=1, help="Planted graphs of each setting.")] = 3,
+    max_size: Annotated[int, typer.Option(min=2, help="Entities of a community, at most.")] = 100,
+    seed: Annotated[int, typer.Option(help="Of every method and the first draw.")] = 42,
+    predictions: PredictionsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Dual perception, Leiden and K-means side by side: ARI, NMI, modularity, coherence."""
+    _quiet_libraries()
+    from hornbeam.evaluate.community_report import run
+
+    report = run(path, nodes, mixing, noise, draws, max_size, seed, predictions)
+    if as_json:
+        _print_json(report)
+    else:
+        from rich.console import Console
+
+        from hornbeam.evaluate.community_report import render
+
+        render(report, Console())
 
 
 def main() -> None:

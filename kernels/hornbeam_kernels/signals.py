@@ -42,6 +42,9 @@ SKETCH = 64
 """Dimensions of the random projection in which pairs near by vector and edges are found."""
 SIGNIFICANT = 4.0
 """Standard errors above nothing from which a signal counts."""
+TYPES_SHARE = 0.5
+"""Relation types lie in few dimensions, so their cosines scatter more: half of what they seem to be worth is
+best on planted graphs whose types tell topics apart, with either of the other signals silent or not."""
 FEWEST = 32
 """Below so many entities nothing is estimated: the halfway values of ``Signals`` are taken."""
 
@@ -59,8 +62,8 @@ class Signals:
     hops: int = 1
     """1 where the vectors say something: more bring more noise than news; 3 where only the edges do."""
     relation_weight: float = 0.0
-    """Length of the relation slot beside the entity slot: the root of the quotient of what near entities
-    share of each; 0: relation types do not tell topics apart."""
+    """Length of the relation slot beside the entity slot: ``TYPES_SHARE`` of the root of the quotient of what
+    near entities share of each; 0: relation types do not tell topics apart."""
 
 
 def measure_signals(
@@ -107,7 +110,7 @@ def measure_signals(
     profile = relation_profiles(relation_vectors, h, r, t, n, backend)[backend.asarray(pool)]
     linked = np.unique(np.concatenate((h * n + t, t * n + h)))
     share = _relation_share(near, unit_rows(profile, xp), linked, n, pool, queries, backend, memory_limit)
-    return Signals(q, a, weight, hops, float(np.sqrt(share)))
+    return Signals(q, a, weight, hops, TYPES_SHARE * float(np.sqrt(share)))
 
 
 def _near_pairs(

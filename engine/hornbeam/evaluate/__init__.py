@@ -1,0 +1,1 @@
+"""Measuring against known answers."""
