@@ -40,10 +40,10 @@ QUERIES_A_BLOCK = 16
 """Columns of a block on the CPU: 16 float32 are one cache line of 64 bytes."""
 CACHED_VALUES = 2**18
 """Up to this many values (1 MiB of float32, a core's cache) a block may be wider, up to 64 columns."""
-ROWS_A_CHUNK = 8192
-"""Rows of a product on the CPU, so that what follows it finds its rows in the cache."""
 BYTES_A_VALUE = 48
 """Working memory for each node and query of a block: three float64 and five float32 values, and a margin."""
+FOLD = 64
+"""Rows that are added up side by side in a column sum."""
 STEPS_A_CORRECTION = 20
 """Steps between two residuals in float64: at a = .85 they reduce it to 10⁻⁵, all that float32 can."""
 
@@ -54,16 +54,18 @@ class NotConvergedError(RuntimeError):
 
 @dataclass(frozen=True)
 class RankingGraph:
-    """A graph made ready for any number of queries: Wᵀ in renumbered order, cut into chunks of rows."""
+    """A graph made ready for any number of queries: Wᵀ, its nodes renumbered."""
 
     n: int
     """Nodes."""
     order: Indices
     """int64 [n]: the node at each place."""
+    place: Indices
+    """int64 [n]: the place of each node."""
     directed: bool
-    fast: tuple[tuple[slice, Sparse], ...]
-    """Rows of Wᵀ, CSR float32 [rows, n] each."""
-    exact: tuple[tuple[slice, Sparse], ...]
+    fast: Sparse
+    """Wᵀ, CSR float32 [n, n]."""
+    exact: Sparse
     """The same in float64; shares its indices with ``fast``."""
     backend: Backend
 
@@ -95,13 +97,13 @@ def ranking_graph(
         raise ValueError(f"heads, tails and weights differ in length: {len(h)}, {len(t)}, {len(w)}")
     if not np.isfinite(w).all() or (w < 0).any():
         raise ValueError("weights must be finite and ≥ 0")
-    matrix, order = _transposed_walk(h, t, w, n, directed, reorder)
-    parts = [backend.asarray(part) for part in (matrix.indptr, matrix.indices, matrix.data)]
-    rows = max(1, n) if backend.on_device else ROWS_A_CHUNK
-    fast = (parts[0], parts[1], parts[2].astype(backend.xp.float32))
-    return RankingGraph(
-        n, order, directed, _chunks(fast, n, rows, backend), _chunks(parts, n, rows, backend), backend
+    matrix, order, place = _transposed_walk(h, t, w, n, directed, reorder)
+    indptr, indices, data = (backend.asarray(part) for part in (matrix.indptr, matrix.indices, matrix.data))
+    fast, exact = (
+        backend.sparse.csr_matrix((values, indices, indptr), shape=(n, n))
+        for values in (data.astype(backend.xp.float32), data)
     )
+    return RankingGraph(n, order, place, directed, fast, exact, backend)
 
 
 def personalised_pagerank(
@@ -153,15 +155,17 @@ def personalised_pagerank(
     if n == 0 or queries == 0:
         return result[:, 0] if single else result
     width, workers = _blocking(graph, queries, memory_limit, threads)
-    place = graph.backend.asarray(graph.order)
+    order, place = graph.backend.asarray(graph.order), graph.backend.asarray(graph.place)
+    xp = graph.backend.xp
 
     def solve(start: int) -> None:
         columns = slice(start, min(start + width, queries))
         block = seeds[:, columns].toarray() if sparse else seeds[:, columns]
-        v = graph.backend.asarray(block, dtype=graph.backend.xp.float64)[place]  # [n, w], a copy
+        v = xp.take(graph.backend.asarray(block, dtype=xp.float64), order, axis=0)  # [n, w], a copy
+        del block
         _normalise(v, start, graph.backend)
         found = _solve(graph, v, damping, tolerance, max_iterations)
-        result[graph.order, columns] = graph.backend.to_numpy(found)
+        result[:, columns] = graph.backend.to_numpy(xp.take(found, place, axis=0))
 
     starts = range(0, queries, width)
     if workers == 1:
@@ -175,8 +179,8 @@ def personalised_pagerank(
 
 def _transposed_walk(
     h: Indices, t: Indices, w: NDArray[np.float64], n: int, directed: bool, reorder: bool
-) -> tuple[Any, Indices]:
-    # Wᵀ as SciPy CSR float64 [n, n] in renumbered order, and the order.
+) -> tuple[Any, Indices, Indices]:
+    # Wᵀ as SciPy CSR float64 [n, n] in renumbered order, the node at each place, and the place of each node.
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
@@ -194,20 +198,7 @@ def _transposed_walk(
     place[order] = np.arange(n)
     matrix = csr_matrix((w / leaving[h], (place[t], place[h])), shape=(n, n))
     matrix.sum_duplicates()
-    return matrix, order
-
-
-def _chunks(parts: Any, n: int, rows: int, backend: Backend) -> tuple[tuple[slice, Sparse], ...]:
-    # Views of the CSR parts (indptr, indices, data), `rows` rows each.
-    indptr, indices, data = parts
-    ends = backend.to_numpy(indptr)
-    chunks = []
-    for start in range(0, n, rows):
-        stop = min(start + rows, n)
-        at = slice(int(ends[start]), int(ends[stop]))
-        part = (data[at], indices[at], indptr[start : stop + 1] - indptr[start])
-        chunks.append((slice(start, stop), backend.sparse.csr_matrix(part, shape=(stop - start, n))))
-    return tuple(chunks)
+    return matrix, order, place
 
 
 def _blocking(
@@ -228,73 +219,97 @@ def _blocking(
 def _normalise(v: Array, first: int, backend: Backend) -> None:
     # Columns of v to sum 1, in place.
     xp = backend.xp
-    if not bool(xp.all(xp.isfinite(v))) or bool(xp.any(v < 0)):
+    total = _column_sums(v, xp)
+    if not bool(xp.all(xp.isfinite(total))) or bool(xp.min(v) < 0):
         raise ValueError("personalisation must be finite and ≥ 0")
-    total = xp.sum(v, axis=0)
     missing = np.flatnonzero(backend.to_numpy(total) <= 0)
     if len(missing):
         raise ValueError(f"query {first + int(missing[0])} has no seed: its personalisation is all 0")
     v /= total
 
 
+def _column_sums(x: Array, xp: Any) -> Array:
+    # Sums [w] of the columns of x [n, w] in float64. Rows are folded first: NumPy adds up long rows ten times
+    # faster than short ones.
+    whole = x.shape[0] // FOLD * FOLD
+    folded = xp.sum(xp.reshape(x[:whole], (-1, FOLD * x.shape[1])), axis=0, dtype=xp.float64)
+    rest = xp.sum(x[whole:], axis=0, dtype=xp.float64)
+    return xp.sum(xp.reshape(folded, (FOLD, x.shape[1])), axis=0) + rest
+
+
 def _solve(graph: RankingGraph, r: Array, a: float, tolerance: float, max_iterations: int) -> Array:
-    # p of personalisation r [n, w] (overwritten: it is the residual of x = 0).
+    # p of personalisation r [n, w], of columns that sum to 1 (overwritten: it is the residual of x = 0).
     xp = graph.backend.xp
     rate = a if graph.directed else a / (1.0 + math.sqrt(1.0 - a * a))
-    x = xp.zeros_like(r)
-    done = 0
+    x, size, total, done = None, xp.ones(r.shape[1]), 1.0, 0  # [w] ‖r‖₁, and ‖x‖₁ (of the solution ≥ 1)
     while True:
-        size = xp.sum(xp.abs(r), axis=0)  # [w]
-        total = xp.maximum(xp.sum(x, axis=0), 1.0)  # [w], ‖x*‖₁ ≥ 1
         error = float(xp.max(2.0 * size / ((1.0 - a) * total)))
-        if error <= tolerance:
-            x = xp.maximum(x, 0.0)  # corrections may leave −tolerance
-            return x / xp.sum(x, axis=0)
+        if error <= tolerance and x is not None:
+            break
         if done >= max_iterations:
             raise NotConvergedError(
                 f"PageRank has an error of up to {error:.1e} after {done} iterations, above the tolerance "
                 f"{tolerance:.1e}: allow more iterations, a larger tolerance or a smaller damping"
             )
-        steps = max(1, math.ceil(math.log(2.0 * error / tolerance) / -math.log(rate))) if a else 1
-        steps = min(steps, STEPS_A_CORRECTION, max_iterations - done)
-        size = xp.where(size > 0, size, 1.0)
-        d = _correction(graph, (r / size).astype(xp.float32), a, steps)
-        _apply(graph, x, r, d, size, a)
+        steps = math.ceil(math.log(2.0 * error / tolerance) / -math.log(rate)) if a else 1
+        steps = min(max(1, steps), STEPS_A_CORRECTION, max_iterations - done)
         done += steps
+        scale = xp.where(size > 0, size, 1.0)
+        b = r if x is None else r / scale
+        d = _correction(graph, b.astype(xp.float32), a, steps)
+        _subtract_equation(graph, r, d, scale, a)
+        x = d.astype(xp.float64) if x is None else x + scale * d
+        size, total = _column_sums(xp.abs(r), xp), xp.maximum(_column_sums(x, xp), 1.0)
+    x = xp.maximum(x, 0.0)  # corrections may leave −tolerance
+    x /= _column_sums(x, xp)
+    return x
 
 
 def _correction(graph: RankingGraph, b: Array, a: float, steps: int) -> Array:
     # `steps` steps towards the solution of d = b + a Wᵀ d, from 0; float32 [n, w]. The first costs nothing.
-    now, before = b.copy(), b
-    if steps > 1:
-        before = graph.backend.xp.zeros_like(b)
-        b = b * np.float32(1.0 / a)
+    if steps == 1:
+        return b
+    now, before = b.copy(), graph.backend.xp.zeros_like(b)
+    b *= np.float32(1.0 / a)
     omega = 2.0
     for _ in range(steps - 1):
         omega = 1.0 if graph.directed else 1.0 / (1.0 - a * a * omega / 4.0)
-        step, keep = np.float32(omega * a), np.float32(1.0 - omega)
-        for rows, matrix in graph.fast:
-            part = matrix @ now
-            part += b[rows]
-            part *= step
-            after = before[rows]  # becomes ω (b + a Wᵀ now) + (1 − ω) before
-            after *= keep
-            after += part
+        before *= np.float32((1.0 - omega) / (omega * a))
+        before += b
+        _add_product(graph.fast, now, before)
+        before *= np.float32(omega * a)  # ω (b + a Wᵀ now) + (1 − ω) before
         now, before = before, now
     return now
 
 
-def _apply(graph: RankingGraph, x: Array, r: Array, d: Array, size: Array, a: float) -> None:
-    # x + size d, and its residual, in float64, both in place; as many columns at a time as fill a cache line.
+def _add_product(matrix: Sparse, x: Array, y: Array) -> None:
+    # y += matrix @ x, in place, for C-ordered x and y [n, w].
+    if not isinstance(y, np.ndarray):
+        y += matrix @ x
+        return
+    # What SciPy's `@` calls as well, but that begins with a new array of zeros each time: a tenth of the time,
+    # and threads that wait for each other's pages.
+    from scipy.sparse import _sparsetools as products
+
+    rows, columns = matrix.shape
+    parts = matrix.indptr, matrix.indices, matrix.data, x.reshape(-1), y.view()
+    parts[-1].shape = (y.size,)  # a view or an error, never a copy
+    if y.shape[1] == 1:
+        products.csr_matvec(rows, columns, *parts)
+    else:
+        products.csr_matvecs(rows, columns, y.shape[1], *parts)
+
+
+def _subtract_equation(graph: RankingGraph, r: Array, d: Array, size: Array, a: float) -> None:
+    # The residual of x + size d from that of x, in float64, in place; as many columns at a time as fill a
+    # cache line.
     xp = graph.backend.xp
     step = d.shape[1] if graph.backend.on_device else QUERIES_A_BLOCK // 2
     for start in range(0, d.shape[1], step):
         columns = slice(start, start + step)
         part = xp.ascontiguousarray(d[:, columns], dtype=xp.float64)
-        part *= size[columns]
-        x[:, columns] += part
-        for rows, matrix in graph.exact:
-            moved = matrix @ part
-            moved *= a
-            moved -= part[rows]
-            r[rows, columns] += moved
+        moved = graph.exact @ part
+        moved *= a
+        moved -= part
+        moved *= size[columns]
+        r[:, columns] += moved
