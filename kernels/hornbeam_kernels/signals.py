@@ -28,9 +28,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hornbeam_kernels.backend import Array, Backend, row_blocks, select_backend
+from hornbeam_kernels.backend import Array, Backend, select_backend
 from hornbeam_kernels.indexing import Indices, triple_arrays
 from hornbeam_kernels.propagation import neighbours, propagate, relation_profiles, unit_rows
+from hornbeam_kernels.search import build_index, search
 
 QUERIES = 2048
 """Entities whose neighbours are looked at, drawn at random."""
@@ -97,7 +98,7 @@ def measure_signals(
     queries = np.sort(rng.choice(len(pool), min(len(pool), QUERIES), replace=False))  # places in the pool
     mean = xp.mean(backend.asarray(vectors, dtype=xp.float32), axis=0)  # [d]
     sample = unit_rows(backend.asarray(vectors[backend.asarray(pool)], dtype=xp.float32) - mean, xp)
-    q = _similarity(sample, queries, rng, backend, memory_limit)
+    q = _similarity(sample, queries, rng, backend)
     a = _agreement(vectors, mean, h, t, q, rng, backend)
     noise = 1.0 / q - 1.0 if q > 0 else np.inf  # σ²
     weight = a if np.isinf(noise) else a * noise / max(noise + 1.0 - a, 1e-9)
@@ -109,22 +110,16 @@ def measure_signals(
     near = unit_rows(near - xp.mean(near, axis=0), xp)[backend.asarray(pool)]
     profile = relation_profiles(relation_vectors, h, r, t, n, backend)[backend.asarray(pool)]
     linked = np.unique(np.concatenate((h * n + t, t * n + h)))
-    share = _relation_share(near, unit_rows(profile, xp), linked, n, pool, queries, backend, memory_limit)
+    share = _relation_share(near, unit_rows(profile, xp), linked, n, pool, queries, backend)
     return Signals(q, a, weight, hops, TYPES_SHARE * float(np.sqrt(share)))
 
 
-def _near_pairs(
-    x: Array, queries: Indices, backend: Backend, memory_limit: int | None
-) -> tuple[Indices, Indices]:
+def _near_pairs(x: Array, queries: Indices, backend: Backend) -> tuple[Indices, Indices]:
     # Each query with its NEAR nearest other rows of x [p, ·] by inner product.
-    xp, k = backend.xp, min(NEAR, x.shape[0] - 1)
-    near = []
-    for block in row_blocks(len(queries), 12 * x.shape[0], memory_limit):
-        at = backend.asarray(queries[block])
-        cosine = x[at] @ x.T  # [s, p]
-        cosine[xp.arange(len(at)), at] = -xp.inf
-        near.append(backend.to_numpy(xp.argpartition(-cosine, k - 1, axis=1)[:, :k]))
-    return np.repeat(queries, k), np.concatenate(near).reshape(-1).astype(np.int64)
+    index = build_index(backend.to_numpy(x), exact_below=POOL + 1, backend=backend)
+    near = search(index, backend.to_numpy(x[backend.asarray(queries)]), min(NEAR + 1, x.shape[0]))[1]
+    i, j = np.repeat(queries, near.shape[1]), near.reshape(-1)
+    return i[i != j], j[i != j]
 
 
 def _cosines(x: Array, pairs: tuple[Indices, Indices], backend: Backend) -> NDArray[np.float64]:
@@ -142,7 +137,6 @@ def _similarity(
     queries: Indices,
     rng: np.random.Generator,
     backend: Backend,
-    memory_limit: int | None,
 ) -> float:
     # q from thirds of the dimensions; see the module.
     xp = backend.xp
@@ -153,7 +147,7 @@ def _similarity(
         thirds.append(unit_rows(third - xp.mean(third, axis=0), xp))
     first, product = [], []
     for part in range(3):
-        pairs = _near_pairs(thirds[part], queries, backend, memory_limit)
+        pairs = _near_pairs(thirds[part], queries, backend)
         b = _cosines(thirds[(part + 1) % 3], pairs, backend)
         c = _cosines(thirds[(part + 2) % 3], pairs, backend)
         first.append(0.5 * (b + c))
@@ -195,11 +189,10 @@ def _relation_share(
     pool: Indices,
     queries: Indices,
     backend: Backend,
-    memory_limit: int | None,
 ) -> float:
     # What near entities share of their relation profiles, in units of what they share of the entity slot.
     # Pairs in `linked` (as i · n + j) are left out: they share the triple between them.
-    i, j = _near_pairs(near, queries, backend, memory_limit)
+    i, j = _near_pairs(near, queries, backend)
     apart = ~np.isin(pool[i] * n + pool[j], linked)
     pairs = (i[apart], j[apart])
     shared = _cosines(profile, pairs, backend)
