@@ -179,7 +179,7 @@ def checks(size: int) -> list[Check]:
             relative_error(1e-4),
             vectors + edges + counted + 4 * size,
         ),
-        Check("signals", signals, relative_error(1e-2), vectors + edges),
+        Check("signals", signals, relative_error(1e-2), vectors + edges, "neighbours"),
         Check("merging", merge, same_labels(0.99), 4 * few * d, "neighbours"),
         Check("refining", refine, same_labels(0.99), 4 * few * d, "neighbours"),
         Check("K-means", clusters, no_worse(tightness, 0.02, "−inertia/n"), 4 * clustered.size, "kmeans"),

@@ -105,7 +105,8 @@ def test_the_propagated_representation_adds_up_neighbours_and_relation_types(
 
 
 @pytest.mark.parametrize("n", [10, 300])
-def test_signals_are_measured_alike(backend: Backend, n: int) -> None:
+def test_signals_are_measured_alike(backend: Backend, part: Part, n: int) -> None:
+    part("neighbours")
     g = graph(n, 4, 3 * n, d=24, seed=6)
     topic = np.arange(n) % 5
     g["entities"] += 2 * np.random.default_rng(1).normal(size=(5, 24))[topic]
