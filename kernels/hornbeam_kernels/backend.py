@@ -77,8 +77,10 @@ class Backend:
 def select_backend(device: Literal["auto", "cpu", "cuda"] = "auto") -> Backend:
     """The backend for ``device``, with the reason for the choice in ``Backend.reason``.
 
-    ``"auto"`` takes CUDA where a device file is there, no ``CUDA_VISIBLE_DEVICES`` hides it and CuPy can use
-    it, and the CPU otherwise; CuPy is not imported where no device file is there. Raises
+    ``"auto"`` takes CUDA where a device file is there, no ``CUDA_VISIBLE_DEVICES`` hides it, CuPy can use it
+    and every part has its library (``cuda_libraries``), and the CPU otherwise; CuPy is not imported where no
+    device file is there. ``"cuda"`` asks for CuPy alone: a part whose library is missing says so when it is
+    called. Raises
     ``BackendUnavailableError`` for ``"cuda"`` where it cannot be had (the message says what is missing) and
     ``ValueError`` for any other word.
     """
@@ -87,13 +89,14 @@ def select_backend(device: Literal["auto", "cpu", "cuda"] = "auto") -> Backend:
     if device not in ("auto", "cuda"):
         raise ValueError(f"device must be auto, cpu or cuda, not {device!r}")
     missing = _missing_for_cuda()
-    if missing is None:
-        return _cuda()
     if device == "cuda":
+        if missing is None:
+            return _cuda()
         raise BackendUnavailableError(
             f'device = "cuda" asked for, but {missing}; or use device = "auto" or "cpu"'
         )
-    return _cpu(missing)
+    missing = missing or _missing_libraries()
+    return _cuda() if missing is None else _cpu(missing)
 
 
 def _cpu(reason: str) -> Backend:
@@ -132,6 +135,14 @@ def _missing_for_cuda() -> str | None:
             "old for CUDA 13, or this user may not open the device (nvidia-smi tells)"
         )
     return None
+
+
+def _missing_libraries() -> str | None:
+    # "auto" must not begin on the device what it cannot end there.
+    from hornbeam_kernels.cuda_libraries import chosen_libraries
+
+    missing = [f"{part}: {found[6:]}" for part, found in chosen_libraries().items() if found[:6] == "none: "]
+    return "a CUDA device, but not all libraries: " + "; ".join(missing) if missing else None
 
 
 def _device_files() -> int:

@@ -114,8 +114,8 @@ class CalibratedFit:
     def __call__(self, a: Indices, b: Indices) -> NDArray[np.float64]:
         xp = self.backend.xp
         across = np.empty(len(a))
-        for block in row_blocks(len(a), 12 * self.sums.shape[1], self.memory_limit):
-            ends = [self.sums[self.backend.asarray(end[block])] for end in (a, b)]
+        for block in row_blocks(len(a), 12 * self.sums.shape[1], self.memory_limit, self.backend):
+            ends = [xp.take(self.sums, self.backend.asarray(end[block]), axis=0) for end in (a, b)]
             across[block] = self.backend.to_numpy(xp.sum(ends[0] * ends[1], axis=1))
         semantic = across / (self.size[a] * self.size[b] * np.sqrt(self.inner[a] * self.inner[b]))
         if self.types is None:
@@ -126,7 +126,7 @@ class CalibratedFit:
 
     def _structural(self, a: Indices, b: Indices) -> NDArray[np.float64]:
         similarity = np.empty(len(a))
-        for block in row_blocks(len(a), 24 * self.mean_types.shape[1], self.memory_limit):
+        for block in row_blocks(len(a), 24 * self.mean_types.shape[1], self.memory_limit, self.backend):
             one, other = (self.mean_types[self.backend.asarray(end[block])] for end in (a, b))
             similarity[block] = self.backend.to_numpy(paired_similarity(one, other, self.backend.xp))
         return similarity
@@ -178,9 +178,13 @@ class CentreFit:
         # φ(centre of a, community b) for pairs [p].
         xp = self.backend.xp
         phi = np.empty(len(a), dtype=np.float32)
-        for block in row_blocks(len(a), 12 * self.x.shape[1] + 24 * self.counts.shape[1], self.memory_limit):
+        for block in row_blocks(
+            len(a), 12 * self.x.shape[1] + 24 * self.counts.shape[1], self.memory_limit, self.backend
+        ):
             entity, community = self.backend.asarray(self.centre[a[block]]), self.backend.asarray(b[block])
-            semantic = xp.sum(self.x[entity] * self.centroid[community], axis=1)  # [block]
+            semantic = xp.sum(
+                xp.take(self.x, entity, axis=0) * xp.take(self.centroid, community, axis=0), axis=1
+            )  # [block]
             structural = paired_similarity(self.counts[entity], self.psi[community], xp)
             phi[block] = self.backend.to_numpy(self.weight * structural + (1.0 - self.weight) * semantic)
         return phi

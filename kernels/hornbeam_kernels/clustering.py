@@ -12,12 +12,13 @@ import os
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hornbeam_kernels.backend import row_blocks
+from hornbeam_kernels.backend import Backend, row_blocks
 from hornbeam_kernels.indexing import Indices, Labels, members_by_community, renumber
 
 SKLEARN_MAX_ROWS = 100_000
@@ -28,6 +29,8 @@ SEEDING_DIMENSIONS = 64
 """k-means++ chooses its seeds among this many rows a cluster, projected to this many dimensions."""
 SEEDING_CLUSTERS = 512
 """For more clusters than this, seeds are drawn at random: k-means++ takes k² time."""
+DEVICE_MIN_ROWS = 20_000
+"""Fewer rows are clustered on the host: starting the device's kernels would cost more."""
 ITERATIONS = 30
 """Of scikit-learn at most; what they leave is within what refining moves."""
 
@@ -45,23 +48,26 @@ def initial_cluster_count(n: int, members_per_cluster: int = 10, max_clusters: i
     return min(max(2, n // members_per_cluster), max_clusters, n)
 
 
-def kmeans(x: Any, k: int, *, restarts: int = 5, seed: int = 42) -> Labels:
+def kmeans(x: Any, k: int, *, restarts: int = 5, seed: int = 42, backend: Backend | None = None) -> Labels:
     """K-means labels int32 [n] of the rows of ``x`` [n, d], numbered by first occurrence.
 
-    Minimises Σ_i ‖x_i − c(i)‖²; on unit rows ‖x − c‖² = 2 − 2 cos for unit c. scikit-learn with k-means++
-    (the best of ``restarts``) up to ``SKLEARN_MAX_ROWS`` rows and ``SKLEARN_MAX_PAIRS`` rows × clusters;
-    beyond that faiss (spherical, trained on at most 256 rows a cluster). At most min(k, distinct rows)
-    clusters come back: with k or fewer distinct rows each is its own cluster, which is the optimum.
+    Minimises Σ_i ‖x_i − c(i)‖²; on unit rows ‖x − c‖² = 2 − 2 cos for unit c. scikit-learn up to
+    ``SKLEARN_MAX_ROWS`` rows and ``SKLEARN_MAX_PAIRS`` rows × clusters; beyond that faiss (spherical, trained
+    on at most 256 rows a cluster). Either starts from the cheapest of ``restarts`` draws of seeds. With a
+    ``backend`` on a CUDA device, more than ``DEVICE_MIN_ROWS`` rows go to ``cuda_libraries.kmeans``. At most
+    min(k, distinct rows) clusters come back: with k or fewer distinct rows each is its own cluster, which is
+    the optimum.
 
     Deterministic: the same rows in the same order, k, restarts and seed give the same labels whatever the
-    number of threads. Time O(restarts · iterations · n k d). Memory: ``x`` in float32 plus O(n) per parallel
-    restart.
+    number of threads (not on a device). Time O(iterations · n k d). Memory: ``x`` in float32, O(n), and the
+    seeding's sample.
     Raises ``ValueError`` when ``x`` is not two-dimensional or holds NaN or infinity, or k < 1 with n > 0.
     """
     rows = _rows(x)
     if len(rows) == 0:
         return np.zeros(0, dtype=np.int32)
-    return _side_by_side(lambda worker: _kmeans(rows, k, restarts, seed, worker))
+    fit = _Fit(restarts, seed, backend)
+    return _side_by_side(lambda worker: fit(rows, k, worker))
 
 
 def split_to_size(
@@ -72,6 +78,7 @@ def split_to_size(
     max_clusters: int = 200,
     restarts: int = 5,
     seed: int = 42,
+    backend: Backend | None = None,
 ) -> Labels:
     """Clusters of at most ``max_size`` rows: labels int32 [n], numbered by first occurrence.
 
@@ -90,11 +97,11 @@ def split_to_size(
     if len(rows) <= 1:
         return labels
 
+    fit = _Fit(restarts, seed, backend)
+
     def split(members: Indices, worker: _Worker) -> Labels:
         k = initial_cluster_count(len(members), members_per_cluster, max_clusters)
-        part = _kmeans(
-            rows if len(members) == len(rows) else rows[members], max(2, k), restarts, seed, worker
-        )
+        part = fit(rows if len(members) == len(rows) else rows[members], max(2, k), worker)
         if part.max() == 0:  # nothing tells these rows apart
             pieces = -(-len(members) // max_size)
             part = (np.arange(len(members)) * pieces // len(members)).astype(np.int32)
@@ -153,21 +160,33 @@ def _side_by_side(run: Callable[[_Worker], Labels]) -> Labels:
         return run(lambda function, jobs: list(pool.map(function, jobs)))
 
 
-def _kmeans(x: NDArray[np.float32], k: int, restarts: int, seed: int, worker: _Worker) -> Labels:
-    if k < 1 or restarts < 1:
-        raise ValueError(f"k and restarts must be ≥ 1, not {k} and {restarts}")
-    if k == 1:
-        return np.zeros(len(x), dtype=np.int32)
-    if len(x) <= SKLEARN_MAX_ROWS:  # beyond, more than k distinct rows are taken for granted
-        _, distinct = np.unique(row_hashes(x), return_inverse=True)
-        if distinct.max() < k:
-            return renumber(distinct)
-    start = _seeds(x, k, restarts, seed)
-    if len(x) <= SKLEARN_MAX_ROWS and len(x) * k <= SKLEARN_MAX_PAIRS:
-        return renumber(_sklearn(x, start))
-    index = _faiss(x, start, seed)
-    nearest = worker(lambda rows: index.search(x[rows], 1)[1][:, 0], row_blocks(len(x), 8 * x.shape[1]))
-    return renumber(np.concatenate(nearest))
+@dataclass(frozen=True)
+class _Fit:
+    """One K-means fit with its settings: rows [n, d] and k to labels."""
+
+    restarts: int
+    seed: int
+    backend: Backend | None
+
+    def __call__(self, x: NDArray[np.float32], k: int, worker: _Worker) -> Labels:
+        if k < 1 or self.restarts < 1:
+            raise ValueError(f"k and restarts must be ≥ 1, not {k} and {self.restarts}")
+        if k == 1:
+            return np.zeros(len(x), dtype=np.int32)
+        if len(x) <= SKLEARN_MAX_ROWS:  # beyond, more than k distinct rows are taken for granted
+            _, distinct = np.unique(row_hashes(x), return_inverse=True)
+            if distinct.max() < k:
+                return renumber(distinct)
+        if self.backend is not None and self.backend.on_device and len(x) >= DEVICE_MIN_ROWS:
+            from hornbeam_kernels.cuda_libraries import kmeans as on_device
+
+            return on_device(x, k, backend=self.backend, seed=self.seed, restarts=self.restarts)[0]
+        start = _seeds(x, k, self.restarts, self.seed)
+        if len(x) <= SKLEARN_MAX_ROWS and len(x) * k <= SKLEARN_MAX_PAIRS:
+            return renumber(_sklearn(x, start))
+        index = _faiss(x, start, self.seed)
+        nearest = worker(lambda rows: index.search(x[rows], 1)[1][:, 0], row_blocks(len(x), 8 * x.shape[1]))
+        return renumber(np.concatenate(nearest))
 
 
 def row_hashes(x: NDArray[Any]) -> NDArray[np.uint64]:

@@ -132,7 +132,7 @@ def community_tree(
     del vectors
     counts = relation_type_counts(h, r, t, n, n_types, backend=backend)
     if method.partitioner == "leiden":
-        leaves = leiden(h, t, weights, n, max_size=method.max_size, seed=method.seed)
+        leaves = leiden(h, t, weights, n, max_size=method.max_size, seed=method.seed, backend=backend)
     else:
         leaves = dual_communities(rows, counts, method, signals, backend=backend, memory_limit=memory_limit)
     levels = community_levels(
@@ -141,6 +141,7 @@ def community_tree(
         members_per_cluster=method.members_per_cluster,
         restarts=method.restarts,
         seed=method.seed,
+        backend=backend,
     )
     return CommunityTree(
         [renumber(level[place]) for level in levels],
@@ -173,6 +174,7 @@ def dual_communities(
         max_clusters=method.max_clusters,
         restarts=method.restarts,
         seed=method.seed,
+        backend=backend,
     )
     weight = method.structure_weight
     if signals is not None and method.merging == "calibrated":

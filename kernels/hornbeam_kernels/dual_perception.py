@@ -85,14 +85,13 @@ def structural_similarity(
     code_a = _thermometer(counts_a, levels, backend)  # CSR [a, W]
     type_of = backend.asarray(np.repeat(kept, levels[kept]))  # [W] type of each thermometer column
     level_of = backend.asarray(_steps(levels[kept]).astype(np.float32))  # [W] 0-based level of it
-    step = block_rows(4 * (2 * len(level_of) + counts_b.shape[1] + a), memory_limit)
+    step = block_rows(4 * (2 * level_of.shape[0] + counts_b.shape[1] + a), memory_limit, backend)
     for start in range(0, b, step):
-        block = counts_b[start : start + step].toarray()  # [s, C]
-        code_b = xp.clip(block[:, type_of] - level_of[None, :], 0.0, 1.0)  # [s, W]
+        stop = min(start + step, b)
+        block = counts_b[start:stop].toarray()  # [s, C]
+        code_b = xp.clip(xp.take(block, type_of, axis=1) - level_of[None, :], 0.0, 1.0)  # [s, W]
         shared = code_a @ code_b.T  # [a, s] Σ min
-        result[:, start : start + step] = jaccard(
-            shared, size_a[:, None], size_b[None, start : start + step], xp
-        )
+        result[:, start:stop] = jaccard(shared, size_a[:, None], size_b[None, start:stop], xp)
     return result
 
 
@@ -153,8 +152,8 @@ def own_scores(
         return backend.to_numpy(scores)
     centre, psi = centroids(rows, own, backend=backend), community_counts(counts, own, backend=backend)
     at = backend.asarray(own)
-    for block in row_blocks(rows.shape[0], 8 * rows.shape[1] + 24 * counts.shape[1], memory_limit):
-        semantic = xp.sum(rows[block] * centre[at[block]], axis=1)  # [block] S_s
+    for block in row_blocks(rows.shape[0], 8 * rows.shape[1] + 24 * counts.shape[1], memory_limit, backend):
+        semantic = xp.sum(rows[block, ...] * xp.take(centre, at[block], axis=0), axis=1)  # [block] S_s
         structural = paired_similarity(counts[block], psi[at[block]], xp)  # [block] S_r
         scores[block] = structure_weight * structural + (1.0 - structure_weight) * semantic
     return backend.to_numpy(scores)

@@ -59,8 +59,8 @@ def propagate(
     xp = backend.xp
     for _ in range(hops):
         after = xp.zeros(slot.shape, dtype=xp.float32)  # [n, d]
-        for rows in row_blocks(slot.shape[0], 12 * slot.shape[1], memory_limit):
-            after[rows] = unit_rows(slot[rows] + weight * (edges[rows] @ slot), xp)
+        for rows in row_blocks(slot.shape[0], 12 * slot.shape[1], memory_limit, backend):
+            after[rows, ...] = unit_rows(slot[rows, ...] + weight * (edges[rows] @ slot), xp)
         slot = after
     return slot
 
@@ -106,8 +106,8 @@ def principal_axes(x: Array, mean: Array, dimensions: int, backend: Backend) -> 
     """
     xp, d = backend.xp, x.shape[1]
     scatter: NDArray[np.float64] = np.zeros((d, d))
-    for rows in row_blocks(x.shape[0], 8 * d):
-        block = backend.asarray(x[rows], dtype=xp.float32) - mean
+    for rows in row_blocks(x.shape[0], 8 * d, backend=backend):
+        block = backend.asarray(x[rows, ...], dtype=xp.float32) - mean
         scatter += backend.to_numpy(block.T @ block)
     axes = np.linalg.eigh(scatter)[1][:, ::-1][:, :dimensions]
     largest = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]

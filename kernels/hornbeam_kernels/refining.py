@@ -65,11 +65,12 @@ def _best_communities(
     alone = np.where(near < 0, np.arange(m)[:, None], near)  # a place not filled: its own
     best = np.empty(len(own), dtype=np.int32)
     gain = np.empty(len(own), dtype=np.float64)
-    for block in row_blocks(len(own), 4 * (candidates + 2) * (x.shape[1] + 8), memory_limit):
+    for block in row_blocks(len(own), 4 * (candidates + 2) * (x.shape[1] + 8), memory_limit, backend):
         options = alone[own[block]]  # [b, c] community numbers
         options = np.concatenate((own[block][:, None], options), axis=1)  # its own first
-        others = centroid[backend.asarray(options)]  # [b, c + 1, D]
-        cosine = backend.to_numpy(xp.matmul(others, x[block][:, :, None])[:, :, 0])  # [b, c + 1]
+        flat = xp.take(centroid, backend.asarray(options.reshape(-1)), axis=0)
+        others = xp.reshape(flat, (*options.shape, flat.shape[1]))  # [b, c + 1, D]
+        cosine = backend.to_numpy(xp.matmul(others, x[block, ...][:, :, None])[:, :, 0])  # [b, c + 1]
         cosine = np.round(cosine.astype(np.float64), SCORE_DECIMALS)
         top = cosine.max(axis=1)  # [b]
         is_best = cosine == top[:, None]

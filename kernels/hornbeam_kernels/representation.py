@@ -95,8 +95,8 @@ def entity_representation(
     if dimensions is not None and dimensions < d:
         axes = principal_axes(entity, mean, dimensions, backend)  # [d, dimensions]
         slot = xp.zeros((n, dimensions), dtype=xp.float32)
-        for rows in row_blocks(n, 8 * d, memory_limit):
-            slot[rows] = (backend.asarray(entity[rows], dtype=xp.float32) - mean) @ axes
+        for rows in row_blocks(n, 8 * d, memory_limit, backend):
+            slot[rows, ...] = (backend.asarray(entity[rows, ...], dtype=xp.float32) - mean) @ axes
     else:
         slot = backend.asarray(entity, dtype=xp.float32) - mean
     slot = unit_rows(slot, xp) if n > 1 else unit_rows(backend.asarray(entity, dtype=xp.float32), xp)
@@ -107,7 +107,7 @@ def entity_representation(
         return backend.to_numpy(slot)
     profile = unit_rows(relation_profiles(relation, h, r, t, n, backend), xp)
     profile = propagate(profile, edges, signals.neighbour_weight, signals.hops, backend, memory_limit)
-    both = xp.concatenate((slot, signals.relation_weight * centred_rows(profile, xp)), axis=1)
+    both = xp.concat((slot, signals.relation_weight * centred_rows(profile, xp)), axis=1)
     return backend.to_numpy(unit_rows(both, xp))
 
 
@@ -129,13 +129,13 @@ def _paper(
         slot = xp.zeros((n, d), dtype=xp.float32)
         if len(h):
             mean = _row_mean(backend, touching, column[once], n, vectors.shape[0])
-            for rows in row_blocks(n, 4 * d, memory_limit):
-                slot[rows] = mean[rows] @ vectors
+            for rows in row_blocks(n, 4 * d, memory_limit, backend):
+                slot[rows, ...] = mean[rows] @ vectors
         if vectors is entity:
             slot = xp.where(lonely[:, None], entity, slot)
         result[:, i * d : (i + 1) * d] = slot
-    for rows in row_blocks(n, 12 * d, memory_limit):
-        result[rows] = unit_rows(result[rows], xp)
+    for rows in row_blocks(n, 12 * d, memory_limit, backend):
+        result[rows, ...] = unit_rows(result[rows, ...], xp)
     return result
 
 

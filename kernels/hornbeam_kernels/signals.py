@@ -90,14 +90,16 @@ def measure_signals(
     xp = backend.xp
     vectors = backend.asarray(entity_vectors)  # [n, d]
     n, d = vectors.shape
-    h, r, t = triple_arrays(heads, relations, tails, n, len(relation_vectors))
+    h, r, t = triple_arrays(heads, relations, tails, n, relation_vectors.shape[0])
     if n < FEWEST or d < 3:
         return Signals()
     rng = np.random.default_rng(seed)
     pool = np.sort(rng.choice(n, min(n, POOL), replace=False))
     queries = np.sort(rng.choice(len(pool), min(len(pool), QUERIES), replace=False))  # places in the pool
     mean = xp.mean(backend.asarray(vectors, dtype=xp.float32), axis=0)  # [d]
-    sample = unit_rows(backend.asarray(vectors[backend.asarray(pool)], dtype=xp.float32) - mean, xp)
+    sample = unit_rows(
+        backend.asarray(xp.take(vectors, backend.asarray(pool), axis=0), dtype=xp.float32) - mean, xp
+    )
     q = _similarity(sample, queries, rng, backend)
     a = _agreement(vectors, mean, h, t, q, rng, backend)
     noise = 1.0 / q - 1.0 if q > 0 else np.inf  # σ²
@@ -107,8 +109,8 @@ def measure_signals(
     sketch = backend.asarray(vectors, dtype=xp.float32) @ towards - mean @ towards
     edges = neighbours(h, t, n, backend)
     near = propagate(unit_rows(sketch, xp), edges, weight, hops, backend, memory_limit)
-    near = unit_rows(near - xp.mean(near, axis=0), xp)[backend.asarray(pool)]
-    profile = relation_profiles(relation_vectors, h, r, t, n, backend)[backend.asarray(pool)]
+    near = xp.take(unit_rows(near - xp.mean(near, axis=0), xp), backend.asarray(pool), axis=0)
+    profile = xp.take(relation_profiles(relation_vectors, h, r, t, n, backend), backend.asarray(pool), axis=0)
     linked = np.unique(np.concatenate((h * n + t, t * n + h)))
     share = _relation_share(near, unit_rows(profile, xp), linked, n, pool, queries, backend)
     return Signals(q, a, weight, hops, TYPES_SHARE * float(np.sqrt(share)))
@@ -117,14 +119,16 @@ def measure_signals(
 def _near_pairs(x: Array, queries: Indices, backend: Backend) -> tuple[Indices, Indices]:
     # Each query with its NEAR nearest other rows of x [p, ·] by inner product.
     index = build_index(backend.to_numpy(x), exact_below=POOL + 1, backend=backend)
-    near = search(index, backend.to_numpy(x[backend.asarray(queries)]), min(NEAR + 1, x.shape[0]))[1]
+    near = search(index, backend.to_numpy(x)[queries], min(NEAR + 1, x.shape[0]))[1]
     i, j = np.repeat(queries, near.shape[1]), near.reshape(-1)
     return i[i != j], j[i != j]
 
 
 def _cosines(x: Array, pairs: tuple[Indices, Indices], backend: Backend) -> NDArray[np.float64]:
     i, j = (backend.asarray(end) for end in pairs)
-    return backend.to_numpy(backend.xp.sum(x[i] * x[j], axis=1)).astype(np.float64)
+    return backend.to_numpy(
+        backend.xp.sum(backend.xp.take(x, i, axis=0) * backend.xp.take(x, j, axis=0), axis=1)
+    ).astype(np.float64)
 
 
 def _significant(values: NDArray[np.float64]) -> bool:
@@ -143,7 +147,7 @@ def _similarity(
     order = rng.permutation(sample.shape[1])
     thirds = []
     for part in range(3):
-        third = sample[:, backend.asarray(np.sort(order[part::3]))]
+        third = xp.take(sample, backend.asarray(np.sort(order[part::3])), axis=1)
         thirds.append(unit_rows(third - xp.mean(third, axis=0), xp))
     first, product = [], []
     for part in range(3):
@@ -174,7 +178,10 @@ def _agreement(
         proper = np.sort(rng.choice(proper, POOL, replace=False))
     xp = backend.xp
     ends = [
-        unit_rows(backend.asarray(vectors[backend.asarray(end[proper])], dtype=xp.float32) - mean, xp)
+        unit_rows(
+            backend.asarray(xp.take(vectors, backend.asarray(end[proper]), axis=0), dtype=xp.float32) - mean,
+            xp,
+        )
         for end in (h, t)
     ]
     cosine = backend.to_numpy(xp.sum(ends[0] * ends[1], axis=1)).astype(np.float64)

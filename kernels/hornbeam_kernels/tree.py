@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hornbeam_kernels.backend import Backend
 from hornbeam_kernels.clustering import kmeans
 from hornbeam_kernels.dual_perception import centroids
 from hornbeam_kernels.indexing import Labels, count_communities, label_array, renumber
@@ -18,6 +19,7 @@ def community_levels(
     members_per_cluster: int = 10,
     restarts: int = 5,
     seed: int = 42,
+    backend: Backend | None = None,
 ) -> list[Labels]:
     """Label arrays int32 [n], one per level: level 0 = the leaves, each further one coarser.
 
@@ -40,7 +42,7 @@ def community_levels(
         k = m // members_per_cluster
         if k < max(2, members_per_cluster // 2):
             return levels
-        parent = kmeans(centroids(rows, below), k, restarts=restarts, seed=seed)  # [m]
+        parent = kmeans(centroids(rows, below), k, restarts=restarts, seed=seed, backend=backend)  # [m]
         above = renumber(parent[below])
         if not 1 < count_communities(above) < m:  # centroids that K-means cannot tell apart
             return levels

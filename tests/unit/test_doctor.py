@@ -32,6 +32,7 @@ INSTALLED = {
     "faiss-cpu": "1.15.1",
     "gguf": "0.19.0",
     "graspologic-native": "1.3.1",
+    "networkx": "3.6",
     "httpx": "0.28.1",
     "jinja2": "3.1.6",
     "lxml": "6.1.3",

@@ -46,6 +46,7 @@ _ENGINE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("K-means", ("scikit-learn",)),
     ("K-means", ("threadpoolctl",)),
     ("Leiden", ("graspologic-native",)),
+    ("evaluation", ("networkx",)),
 )
 _CPU_MODEL: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("language model", ("torch",)),

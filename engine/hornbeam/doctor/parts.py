@@ -30,13 +30,7 @@ def serving_parts(
             with_version("sentence-transformers", device) if embedder.path else "none",
             device_reason if embedder.path else "no embedding model",
         ),
-        _arrays(settings),
-        Part(
-            "K-means",
-            with_versions("scikit-learn", first_installed(FAISS)),
-            "scikit-learn for few rows, faiss at size; on the CPU in this version",
-        ),
-        Part("Leiden", with_version("graspologic-native"), "on the CPU in this version"),
+        *_kernels(settings),
         Part(
             "vectors",
             with_version(first_installed(FAISS)),
@@ -71,12 +65,30 @@ def _grammar(url: str | None) -> Part:
     return Part("grammar", with_version("xgrammar"), "through vLLM's structured outputs")
 
 
-def _arrays(settings: Settings) -> Part:
+def _kernels(settings: Settings) -> list[Part]:
     try:
         from hornbeam_kernels.backend import select_backend
 
         # As a build does: device = cuda is about the models, the kernels take what they can.
         backend = select_backend("cpu" if settings.device == "cpu" else "auto")
     except ImportError as error:
-        return Part("arrays", "none", str(error))
-    return Part("arrays", with_versions("numpy", "scipy"), backend.reason)
+        return [Part("arrays", "none", str(error))]
+    if backend.on_device:
+        from hornbeam_kernels.cuda_libraries import chosen_libraries
+
+        found = chosen_libraries()
+        return [
+            Part("arrays", f"CuPy {backend.xp.__version__}", backend.reason),
+            Part("K-means", found["kmeans"], "on the device from 20,000 rows, scikit-learn below"),
+            Part("Leiden", found["leiden"], "on the device"),
+            Part("neighbours of communities", found["neighbours"], "on the device"),
+        ]
+    return [
+        Part("arrays", with_versions("numpy", "scipy"), backend.reason),
+        Part(
+            "K-means",
+            with_versions("scikit-learn", first_installed(FAISS)),
+            "scikit-learn for few rows, faiss at size",
+        ),
+        Part("Leiden", with_version("graspologic-native"), "as the arrays"),
+    ]

@@ -98,34 +98,9 @@ KERNELS: dict[str, Callable[[Backend], Any]] = {
     "ranking": rank,
     "merging": merge,
 }
-NUMPY_AND_CUPY_ONLY = {
-    "representation, propagated",
-    "representation, paper",
-    "representation in blocks",
-    "signals",
-    "principal axes",
-    "refining",
-    "structural similarity",
-    "own scores",
-    "merging",
-    "ranking",
-}
-"""Kernels that do what NumPy and CuPy share beyond the standard (``x[rows]`` of a matrix, ``x.astype``)."""
 
 
-def parameters() -> list[Any]:
-    reason = "does what NumPy and CuPy share, which the array API does not promise"
-    return [
-        pytest.param(
-            kernel,
-            id=name,
-            marks=pytest.mark.xfail(name in NUMPY_AND_CUPY_ONLY, reason=reason, strict=True),
-        )
-        for name, kernel in KERNELS.items()
-    ]
-
-
-@pytest.mark.parametrize("kernel", parameters())
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 def test_kernels_run_on_strict_arrays(kernel: Callable[[Backend], Any]) -> None:
     strict, cpu = strict_backend(), select_backend("cpu")
     found, expected = strict.to_numpy(kernel(strict)), np.asarray(kernel(cpu))

@@ -12,7 +12,7 @@ import numpy as np
 import psutil
 import pytest
 
-from hornbeam_kernels import backend
+from hornbeam_kernels import backend, cuda_libraries
 from hornbeam_kernels.backend import (
     BLOCK_CAP,
     CUPY_REQUIREMENT,
@@ -105,6 +105,9 @@ def test_a_device_that_cupy_cannot_use_says_so(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("device", ["auto", "cuda"])
 def test_a_device_that_cupy_can_use_is_taken(monkeypatch: pytest.MonkeyPatch, device: str) -> None:
     cupy = fake_cupy(monkeypatch, available=True)
+    monkeypatch.setattr(
+        cuda_libraries, "chosen_libraries", lambda: {"kmeans": "cuml", "leiden": "pylibcugraph"}
+    )
     chosen = select_backend(device)  # type: ignore[arg-type]
     assert chosen.on_device
     assert chosen.xp is cupy
@@ -115,6 +118,17 @@ def test_a_device_that_cupy_can_use_is_taken(monkeypatch: pytest.MonkeyPatch, de
     assert block_rows(10, backend=chosen) == 3
     assert row_blocks(5, 10, backend=chosen) == [slice(0, 3), slice(3, 5)]
     assert block_rows(10, 50, chosen) == 5
+
+
+@pytest.mark.usefixtures("a_device")
+def test_auto_does_not_begin_on_a_device_what_it_cannot_end_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_cupy(monkeypatch, available=True)
+    found = {"kmeans": "cuml", "neighbours": "none: neither; pip install 'cuvs'"}
+    monkeypatch.setattr(cuda_libraries, "chosen_libraries", lambda: found)
+    chosen = select_backend("auto")
+    assert not chosen.on_device
+    assert chosen.reason == ("a CUDA device, but not all libraries: neighbours: neither; pip install 'cuvs'")
+    assert select_backend("cuda").on_device
 
 
 def test_cupy_is_not_loaded_where_no_device_file_is() -> None:
