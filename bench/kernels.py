@@ -15,13 +15,14 @@ import os
 import platform
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from kernel_growth.growth import closure, measure_growth, outcome, summary
 from kernel_growth.kernels import KERNELS
 from kernel_growth.peers import PEERS
-from kernel_growth.planted import DIMENSION, RELATION_TYPES, TRIPLES_PER_ENTITY
+from kernel_growth.planted import PLANTING
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 
@@ -51,9 +52,7 @@ def measure(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]
     return {
         "machine": f"{platform.processor() or platform.machine()}, {_cores()} cores",
         "sizes": sorted(options.sizes),
-        "triples_per_entity": TRIPLES_PER_ENTITY,
-        "relation_types": RELATION_TYPES,
-        "dimension": DIMENSION,
+        "planted": asdict(PLANTING),
         "limit_seconds": options.limit_seconds,
         "peer_limit_seconds": options.peer_limit_seconds,
         "kernels": {

@@ -34,38 +34,57 @@ class Kernel:
 
 
 def _representation(inputs: Inputs) -> Work:
+    from hornbeam_kernels.communities import ALL_DIMENSIONS_BELOW, DIMENSIONS
     from hornbeam_kernels.representation import entity_representation
 
     vectors, types = inputs.load("vectors"), inputs.load("relation_vectors")
     heads, relations, tails = inputs.triples
+    dimensions = DIMENSIONS if inputs.n >= ALL_DIMENSIONS_BELOW else None
 
     def report(x: Any) -> dict[str, Any]:
         inputs.save("x", x)
         return {"shape": list(x.shape)}
 
-    return Work(lambda: entity_representation(vectors, types, heads, relations, tails), report)
+    return Work(
+        lambda: entity_representation(vectors, types, heads, relations, tails, dimensions=dimensions), report
+    )
 
 
 def _split(inputs: Inputs) -> Work:
-    x = inputs.load("x")
-    run = _splitting()
+    from hornbeam_kernels.clustering import split_to_size
+
+    x, size = inputs.load("x"), _method().max_size
 
     def report(labels: Any) -> dict[str, Any]:
         inputs.save("split", labels)
         return _partition(labels, inputs)
 
-    return Work(lambda: run(x), report)
+    return Work(lambda: split_to_size(x, max_size=size), report)
 
 
 def _merge(inputs: Inputs) -> Work:
-    x, split = inputs.load("x"), inputs.load("split")
-    run, counts = _merging(), _counts(inputs)
+    from hornbeam_kernels.merging import merge_communities
+
+    x, split, counts = inputs.load("x"), inputs.load("split"), _counts(inputs)
+    method = _method()
 
     def report(labels: Any) -> dict[str, Any]:
         inputs.save("leaves", labels)
         return _partition(labels, inputs)
 
-    return Work(lambda: run(x, counts, split), report)
+    return Work(
+        lambda: merge_communities(x, counts, split, threshold=method.threshold, max_size=method.max_size),
+        report,
+    )
+
+
+def _refine(inputs: Inputs) -> Work:
+    from hornbeam_kernels.refining import refine_communities
+
+    x, leaves, size = inputs.load("x"), inputs.load("leaves"), _method().max_size
+    return Work(
+        lambda: refine_communities(x, leaves, max_size=size), lambda labels: _partition(labels, inputs)
+    )
 
 
 def _levels(inputs: Inputs) -> Work:
@@ -76,14 +95,22 @@ def _levels(inputs: Inputs) -> Work:
 
 
 def _communities(inputs: Inputs) -> Work:
+    from hornbeam_kernels.communities import dual_communities
     from hornbeam_kernels.tree import community_levels
 
-    x = inputs.load("x")
-    split, merge = _splitting(), _merging()
+    x, counts, method = inputs.load("x"), _counts(inputs), _method()
     return Work(
-        lambda: community_levels(x, merge(x, _counts(inputs), split(x))),
+        lambda: community_levels(x, dual_communities(x, counts, method)),
         lambda levels: _hierarchy(levels, inputs),
     )
+
+
+def _tree(inputs: Inputs) -> Work:
+    from hornbeam_kernels.communities import Graph, community_tree
+
+    graph = Graph(inputs.load("vectors"), inputs.load("relation_vectors"), *inputs.triples)
+    method = _method()
+    return Work(lambda: community_tree(graph, method), lambda tree: _hierarchy(tree.levels, inputs))
 
 
 def _structural_similarity(inputs: Inputs) -> Work:
@@ -101,7 +128,7 @@ def _leiden(inputs: Inputs) -> Work:
     from hornbeam_kernels.partition import leiden
 
     heads, _, tails = inputs.triples
-    size = _organise().max_community_size
+    size = _method().max_size
     return Work(
         lambda: leiden(heads, tails, None, inputs.n, max_size=size),
         lambda labels: _partition(labels, inputs),
@@ -265,26 +292,11 @@ def ranked_seeds(n: int) -> Any:
     return csc_matrix((rng.random(len(nodes)) + 0.1, (nodes, columns)), shape=(n, RANKED_QUERIES))
 
 
-def _organise() -> Any:
+def _method() -> Any:
+    from hornbeam.organise.communities import method
     from hornbeam.settings import OrganiseSettings
 
-    return OrganiseSettings()
-
-
-def _splitting() -> Callable[[Any], Any]:
-    from hornbeam_kernels.clustering import split_to_size
-
-    size = _organise().max_community_size
-    return lambda x: split_to_size(x, max_size=size)
-
-
-def _merging() -> Callable[[Any, Any, Any], Any]:
-    from hornbeam_kernels.merging import merge_communities
-
-    settings = _organise()
-    return lambda x, counts, labels: merge_communities(
-        x, counts, labels, threshold=settings.merge_threshold, max_size=settings.max_community_size
-    )
+    return method(OrganiseSettings())
 
 
 def _counts(inputs: Inputs) -> Any:
@@ -321,11 +333,17 @@ def _hierarchy(levels: list[Any], inputs: Inputs) -> dict[str, Any]:
 
 
 KERNELS: dict[str, Kernel] = {
-    "representation": Kernel(_representation, "entity representation, the default form"),
+    "representation": Kernel(
+        _representation, "what vectors and edges say, and the entity representation, the default form"
+    ),
     "split": Kernel(_split, "K-means, split until none is too large", ("representation",)),
     "merge": Kernel(_merge, "mutual-best merging", ("representation", "split")),
     "levels": Kernel(_levels, "levels above the leaves", ("representation", "merge")),
-    "communities": Kernel(_communities, "split, merge and levels in one process", ("representation",)),
+    "refine": Kernel(_refine, "entities to the community that they fit best", ("merge",)),
+    "communities": Kernel(
+        _communities, "all steps from the representation to the levels", ("representation",)
+    ),
+    "tree": Kernel(_tree, "all steps from vectors and triples to the levels"),
     "structural_similarity": Kernel(
         _structural_similarity, f"every entity with {COMMUNITIES_COMPARED} communities", ("merge",)
     ),

@@ -80,7 +80,9 @@ def test_every_kernel_is_measured(measured: dict[str, dict[str, Any]], name: str
     json.dumps(point)
 
 
-@pytest.mark.parametrize("name", ["split", "merge", "levels", "communities", "leiden", "components"])
+@pytest.mark.parametrize(
+    "name", ["split", "merge", "refine", "levels", "communities", "tree", "leiden", "components"]
+)
 def test_every_entity_has_a_community(measured: dict[str, dict[str, Any]], name: str) -> None:
     assert measured[name]["coverage"] == 1.0
 
