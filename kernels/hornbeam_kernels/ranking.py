@@ -7,27 +7,32 @@ node whose weights sum to 0 is dangling, and what it holds goes back to v. With 
 
     x = v + a Wᵀ x,     p = x / ‖x‖₁                              (Del Corso, Gulli and Romani 2005)
 
-so dangling nodes cost nothing. Three things make a batch cheap on a CPU, where it is bound by the memory:
+so dangling nodes cost nothing. Four things make a batch cheap on a CPU, where it is bound by the memory:
 
 * Blocks of 16 queries in float32, C order: the 16 values of a node are one cache line, which one gather
-  brings in, where a query alone brings in the same line for one value. Blocks run on threads (SciPy's products
-  release the interpreter's lock). Wider blocks fall out of the cache: 64 float64 columns are no faster a
-  query than one.
-* Nodes are renumbered once a graph (reverse Cuthill–McKee), so that neighbours' lines lie close to each other.
+  brings in, where a query alone brings in the same line for one value. Wider blocks fall out of the cache: 64
+  float64 columns are no faster a query than one.
+* Nodes are renumbered once a graph (reverse Cuthill–McKee): neighbours' lines lie close to each other.
+* The rows of a block are dealt out to threads, which share it in the cache. (A block for each thread was
+  slower: two of them do not fit.) A query alone runs on one thread.
 * float32 is not trusted. It computes a correction, whose residual is taken in float64, which the next
   correction starts from (iterative refinement): a star of 100,000 leaves is as exact as any graph.
 
 Undirected graphs take the Chebyshev iteration (Golub and Varga 1961): W is then similar to a symmetric matrix
 with eigenvalues in [−1, 1], and the error falls by a / (1 + √(1 − a²)) a step, .56 at a = .85, where power
-iteration has .85: 28 products instead of up to 90. Directed graphs take power iteration.
+iteration has .85: about 35 products at the default tolerance. Directed graphs take power iteration.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,10 +43,13 @@ from hornbeam_kernels.indexing import Indices, index_array
 
 QUERIES_A_BLOCK = 16
 """Columns of a block on the CPU: 16 float32 are one cache line of 64 bytes."""
-CACHED_VALUES = 2**18
-"""Up to this many values (1 MiB of float32, a core's cache) a block may be wider, up to 64 columns."""
+CACHED_VALUES = 2**21
+"""Up to this many values (8 MiB of float32: the shared cache holds them beside the rest) a block may be
+wider, up to 64 columns: 32 columns cost a quarter less each than 16 as long as they are in the cache."""
 BYTES_A_VALUE = 48
 """Working memory for each node and query of a block: three float64 and five float32 values, and a margin."""
+ENTRIES_A_RANGE = 50_000
+"""Entries of the matrix that are worth a thread's while."""
 FOLD = 64
 """Rows that are added up side by side in a column sum."""
 STEPS_A_CORRECTION = 20
@@ -67,6 +75,8 @@ class RankingGraph:
     """Wᵀ, CSR float32 [n, n]."""
     exact: Sparse
     """The same in float64; shares its indices with ``fast``."""
+    ranges: tuple[slice, ...]
+    """Rows that a thread works on at a time, with about equally many entries."""
     backend: Backend
 
 
@@ -82,13 +92,14 @@ def ranking_graph(
 ) -> RankingGraph:
     """The graph of T triples over n nodes, ready for ``personalised_pagerank``.
 
-    ``heads``, ``tails`` integers [T]; ``weights`` [T] finite and ≥ 0 (None: all 1). Parallel triples add up, a
-    self-loop counts once, a triple of weight 0 is as good as none. Undirected unless ``directed``, then a walk
-    goes from head to tail. ``reorder`` renumbers the nodes inside for locality; results are in the caller's
-    order either way and equal to rounding.
+    ``heads``, ``tails`` integers [T]; ``weights`` [T] finite and ≥ 0 (None: all 1). Parallel triples add up,
+    a self-loop counts once, a triple of weight 0 is as good as none. Undirected unless ``directed``, then a
+    walk goes from head to tail. ``reorder`` renumbers the nodes inside for locality; results are in the
+    caller's order either way and equal to rounding.
 
-    O(T log T) time once a graph (1 s for 10⁶ triples); keeps 32 bytes a triple. Raises ``ValueError`` on an
-    index outside 0..n−1, arrays of unequal length, a negative or non-finite weight.
+    O(T log T) time, once a graph (a third of a second for 10⁶ triples); keeps 32 bytes a triple and 24 a
+    node. Raises ``ValueError`` on an index outside 0..n−1, arrays of unequal length, a negative or non-finite
+    weight.
     """
     backend = backend or select_backend("cpu")
     h, t = index_array(heads, n, "heads"), index_array(tails, n, "tails")
@@ -103,7 +114,7 @@ def ranking_graph(
         backend.sparse.csr_matrix((values, indices, indptr), shape=(n, n))
         for values in (data.astype(backend.xp.float32), data)
     )
-    return RankingGraph(n, order, place, directed, fast, exact, backend)
+    return RankingGraph(n, order, place, directed, fast, exact, _ranges(matrix.indptr, backend), backend)
 
 
 def personalised_pagerank(
@@ -127,14 +138,14 @@ def personalised_pagerank(
     estimated. So no node is off by more. (``networkx.pagerank`` stops at a change of n · tol, which at 10⁵
     nodes and its default says little: compare with a tol of 10⁻¹⁴.)
 
-    The same numbers whatever the number of ``threads`` (default: the cores this process may use) and but for
-    rounding whatever the block that a query shares. Time O(log(1/tolerance) · (T + n) · q) with about 28
-    products at the defaults. Memory: the result, and for each thread a block of up to 16 queries (64 in small
-    graphs) at 48 n bytes a query; blocks are made narrower and fewer until ``memory_limit`` bytes (default: a
-    quarter of the free memory) hold them, at the least one query.
+    The same bits whatever the number of ``threads`` (default: the cores this process may use), and but for
+    rounding whatever the block that a query shares. Time O(log(1/tolerance) · (T + n) · q), about 35 products
+    at the defaults. Memory: the result, and a block of 16 queries (64 in small graphs) at 48 n bytes a query,
+    narrower where ``memory_limit`` bytes (default: a quarter of the free memory) do not hold it, at the least
+    one query.
 
-    Raises ``NotConvergedError`` when ``max_iterations`` products do not reach ``tolerance``; ``ValueError`` on
-    a shape that does not fit, a negative or non-finite personalisation, a query without a seed, damping
+    Raises ``NotConvergedError`` when ``max_iterations`` products do not reach ``tolerance``; ``ValueError``
+    on a shape that does not fit, a negative or non-finite personalisation, a query without a seed, damping
     outside [0, 1), tolerance ≤ 0, max_iterations or threads < 1.
     """
     if not 0.0 <= damping < 1.0 or not tolerance > 0.0:
@@ -154,27 +165,37 @@ def personalised_pagerank(
     result = np.zeros((n, queries))
     if n == 0 or queries == 0:
         return result[:, 0] if single else result
-    width, workers = _blocking(graph, queries, memory_limit, threads)
+    width = _blocking(graph, queries, memory_limit)
+    alone = width == 1 or threads == 1
+    ranges = (slice(0, n),) if width == 1 else graph.ranges
     order, place = graph.backend.asarray(graph.order), graph.backend.asarray(graph.place)
     xp = graph.backend.xp
-
-    def solve(start: int) -> None:
-        columns = slice(start, min(start + width, queries))
-        block = seeds[:, columns].toarray() if sparse else seeds[:, columns]
-        v = xp.take(graph.backend.asarray(block, dtype=xp.float64), order, axis=0)  # [n, w], a copy
-        del block
-        _normalise(v, start, graph.backend)
-        found = _solve(graph, v, damping, tolerance, max_iterations)
-        result[:, columns] = graph.backend.to_numpy(xp.take(found, place, axis=0))
-
-    starts = range(0, queries, width)
-    if workers == 1:
-        for start in starts:
-            solve(start)
-    else:
-        with ThreadPoolExecutor(workers) as pool:
-            list(pool.map(solve, starts))
+    with nullcontext() if alone or len(ranges) == 1 else ThreadPoolExecutor(threads or _cores()) as pool:
+        team = _Team(ranges, pool)
+        for start in range(0, queries, width):
+            columns = slice(start, min(start + width, queries))
+            block = seeds[:, columns].toarray() if sparse else seeds[:, columns]
+            v = _gather(team, graph.backend.asarray(block, dtype=xp.float64), order, xp)  # [n, w]
+            del block
+            _normalise(v, start, graph.backend)
+            found = _solve(graph, team, v, damping, tolerance, max_iterations)
+            result[:, columns] = graph.backend.to_numpy(_gather(team, found, place, xp))
     return result[:, 0] if single else result
+
+
+def _gather(team: _Team, x: Array, rows: Array, xp: Any) -> Array:
+    # A copy of these rows of x.
+    out = xp.zeros((len(rows), x.shape[1]))
+
+    def part(at: slice) -> None:
+        out[at] = x[rows[at]]
+
+    team.each(part)
+    return out
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _transposed_walk(
@@ -201,19 +222,35 @@ def _transposed_walk(
     return matrix, order, place
 
 
-def _blocking(
-    graph: RankingGraph, queries: int, memory_limit: int | None, threads: int | None
-) -> tuple[int, int]:
-    # Queries a block, and blocks at a time.
+def _ranges(indptr: NDArray[Any], backend: Backend) -> tuple[slice, ...]:
+    # Rows of about equally many entries; how many follows from the graph, so that no bit follows the threads.
+    n, entries = len(indptr) - 1, int(indptr[-1])
+    count = 1
+    while not backend.on_device and count < 16 and entries >= 2 * count * ENTRIES_A_RANGE:
+        count *= 2
+    cuts = np.searchsorted(indptr, entries * np.arange(1, count) // count)
+    return tuple(slice(int(a), int(b)) for a, b in itertools.pairwise((0, *cuts, n)))
+
+
+def _blocking(graph: RankingGraph, queries: int, memory_limit: int | None) -> int:
+    # Queries a block.
     affordable = block_rows(BYTES_A_VALUE * graph.n, memory_limit, graph.backend)
-    if graph.backend.on_device:
-        return min(queries, affordable), 1
-    width = QUERIES_A_BLOCK
+    width = queries if graph.backend.on_device else QUERIES_A_BLOCK
     while width < 64 and 2 * width * graph.n <= CACHED_VALUES:
         width *= 2
-    width = min(width, queries, affordable)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return width, max(1, min(threads or cores, affordable // width, -(-queries // width)))
+    return min(width, queries, affordable)
+
+
+@dataclass(frozen=True)
+class _Team:
+    """Ranges of rows, in turn or on threads."""
+
+    ranges: tuple[slice, ...]
+    pool: ThreadPoolExecutor | None
+
+    def each(self, work: Callable[[slice], Any]) -> list[Any]:
+        """``work`` of every range; the results in order."""
+        return list((self.pool.map if self.pool else map)(work, self.ranges))
 
 
 def _normalise(v: Array, first: int, backend: Backend) -> None:
@@ -237,79 +274,94 @@ def _column_sums(x: Array, xp: Any) -> Array:
     return xp.sum(xp.reshape(folded, (FOLD, x.shape[1])), axis=0) + rest
 
 
-def _solve(graph: RankingGraph, r: Array, a: float, tolerance: float, max_iterations: int) -> Array:
+def _solve(
+    graph: RankingGraph, team: _Team, r: Array, a: float, tolerance: float, max_iterations: int
+) -> Array:
     # p of personalisation r [n, w], of columns that sum to 1 (overwritten: it is the residual of x = 0).
+    if a == 0.0:
+        return r
     xp = graph.backend.xp
     rate = a if graph.directed else a / (1.0 + math.sqrt(1.0 - a * a))
-    x, size, total, done = None, xp.ones(r.shape[1]), 1.0, 0  # [w] ‖r‖₁, and ‖x‖₁ (of the solution ≥ 1)
-    while True:
-        error = float(xp.max(2.0 * size / ((1.0 - a) * total)))
-        if error <= tolerance and x is not None:
-            break
+    x, size, total, done = xp.zeros_like(r), xp.ones(r.shape[1]), 1.0, 0  # [w] ‖r‖₁, and ‖x‖₁ or its bound 1
+    while (error := float(xp.max(2.0 * size / ((1.0 - a) * total)))) > tolerance or not done:
         if done >= max_iterations:
             raise NotConvergedError(
                 f"PageRank has an error of up to {error:.1e} after {done} iterations, above the tolerance "
                 f"{tolerance:.1e}: allow more iterations, a larger tolerance or a smaller damping"
             )
-        steps = math.ceil(math.log(2.0 * error / tolerance) / -math.log(rate)) if a else 1
+        steps = math.ceil(math.log(max(2.0, 2.0 * error / tolerance)) / -math.log(rate))
         steps = min(max(1, steps), STEPS_A_CORRECTION, max_iterations - done)
         done += steps
         scale = xp.where(size > 0, size, 1.0)
-        b = r if x is None else r / scale
-        d = _correction(graph, b.astype(xp.float32), a, steps)
-        _subtract_equation(graph, r, d, scale, a)
-        x = d.astype(xp.float64) if x is None else x + scale * d
-        size, total = _column_sums(xp.abs(r), xp), xp.maximum(_column_sums(x, xp), 1.0)
-    x = xp.maximum(x, 0.0)  # corrections may leave −tolerance
-    x /= _column_sums(x, xp)
+        d = _correction(graph, team, r, scale, a, steps)
+        _take_off(graph, team, r, d, scale, a)
+
+        def add(rows: slice, scale: Array = scale, d: Array = d) -> tuple[Array, Array]:
+            x[rows] += scale * d[rows]
+            return _column_sums(xp.abs(r[rows]), xp), _column_sums(x[rows], xp)
+
+        parts = team.each(add)
+        size, total = sum(part[0] for part in parts), xp.maximum(sum(part[1] for part in parts), 1.0)
+
+    def positive(rows: slice) -> Array:
+        x[rows] = xp.maximum(x[rows], 0.0)  # corrections may leave −tolerance
+        return _column_sums(x[rows], xp)
+
+    x /= sum(team.each(positive))
     return x
 
 
-def _correction(graph: RankingGraph, b: Array, a: float, steps: int) -> Array:
-    # `steps` steps towards the solution of d = b + a Wᵀ d, from 0; float32 [n, w]. The first costs nothing.
-    if steps == 1:
-        return b
-    now, before = b.copy(), graph.backend.xp.zeros_like(b)
-    b *= np.float32(1.0 / a)
+def _correction(graph: RankingGraph, team: _Team, r: Array, scale: Array, a: float, steps: int) -> Array:
+    # `steps` steps towards the solution of d = b + a Wᵀ d, b = r / scale, from 0; float32 [n, w]. The first
+    # costs no product.
+    xp = graph.backend.xp
+    now, before, b = (xp.zeros(r.shape, dtype=xp.float32) for _ in range(3))
+
+    def start(rows: slice) -> None:
+        now[rows] = r[rows] / scale
+        b[rows] = now[rows] * np.float32(1.0 / a)
+
+    def step(rows: slice, now: Array, next_: Array, omega: float) -> None:
+        part = next_[rows]  # holds the one before
+        part *= np.float32((1.0 - omega) / (omega * a))
+        part += b[rows]
+        _add_product(graph.fast, rows, now, part)
+        part *= np.float32(omega * a)  # ω (b + a Wᵀ now) + (1 − ω) before
+
+    team.each(start)
     omega = 2.0
     for _ in range(steps - 1):
         omega = 1.0 if graph.directed else 1.0 / (1.0 - a * a * omega / 4.0)
-        before *= np.float32((1.0 - omega) / (omega * a))
-        before += b
-        _add_product(graph.fast, now, before)
-        before *= np.float32(omega * a)  # ω (b + a Wᵀ now) + (1 − ω) before
+        team.each(partial(step, now=now, next_=before, omega=omega))
         now, before = before, now
     return now
 
 
-def _add_product(matrix: Sparse, x: Array, y: Array) -> None:
-    # y += matrix @ x, in place, for C-ordered x and y [n, w].
+def _take_off(graph: RankingGraph, team: _Team, r: Array, d: Array, scale: Array, a: float) -> None:
+    # r becomes the residual of x + scale d: r − scale (d − a Wᵀ d), in float64, in place.
+    exact = d.astype(graph.backend.xp.float64)
+
+    def move(rows: slice) -> None:
+        part = exact[rows] * (-1.0 / a)
+        _add_product(graph.exact, rows, exact, part)
+        part *= a * scale
+        r[rows] += part
+
+    team.each(move)
+
+
+def _add_product(matrix: Sparse, rows: slice, x: Array, y: Array) -> None:
+    # y += matrix[rows] @ x, in place, for C-ordered x [n, w] and y [rows, w].
     if not isinstance(y, np.ndarray):
-        y += matrix @ x
+        y += matrix @ x  # a device has all rows in one range
         return
-    # What SciPy's `@` calls as well, but that begins with a new array of zeros each time: a tenth of the time,
-    # and threads that wait for each other's pages.
+    # What SciPy's `@` calls as well, but that copies the rows and begins with a new array of zeros each time.
     from scipy.sparse import _sparsetools as products
 
-    rows, columns = matrix.shape
-    parts = matrix.indptr, matrix.indices, matrix.data, x.reshape(-1), y.view()
-    parts[-1].shape = (y.size,)  # a view or an error, never a copy
+    flat = y.view()
+    flat.shape = (y.size,)  # a view or an error, never a copy
+    parts = matrix.indptr[rows.start : rows.stop + 1], matrix.indices, matrix.data, x.reshape(-1), flat
     if y.shape[1] == 1:
-        products.csr_matvec(rows, columns, *parts)
+        products.csr_matvec(y.shape[0], matrix.shape[1], *parts)
     else:
-        products.csr_matvecs(rows, columns, y.shape[1], *parts)
-
-
-def _subtract_equation(graph: RankingGraph, r: Array, d: Array, size: Array, a: float) -> None:
-    # The residual of x + size d from that of x, in float64, in place; as many columns at a time as fill a
-    # cache line.
-    xp = graph.backend.xp
-    step = d.shape[1] if graph.backend.on_device else QUERIES_A_BLOCK // 2
-    for start in range(0, d.shape[1], step):
-        columns = slice(start, start + step)
-        part = xp.ascontiguousarray(d[:, columns], dtype=xp.float64)
-        moved = graph.exact @ part
-        moved *= a
-        moved -= part
-        moved *= size[columns]
-        r[:, columns] += moved
+        products.csr_matvecs(y.shape[0], matrix.shape[1], y.shape[1], *parts)
