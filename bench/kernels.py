@@ -1,6 +1,7 @@
 """How the kernels grow: seconds and memory from 10³ to 10⁶ entities, beside what a user would otherwise call.
 
     hornbeam bench kernels [--sizes 1000,10000,100000,1000000] [--json] [--plots DIR]
+    hornbeam bench kernels --triples FILE.tsv
 
 Graphs have planted topics, degree 6 on average and 40 relation types. Every measurement runs in a process of
 its own, and ends at the latest with the time limit; after a cut the larger sizes are left out. `exponent` is
@@ -19,7 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from kernel_growth.growth import closure, measure_growth, outcome, summary
+from kernel_growth.growth import closure, measure_growth, measure_triples, outcome, summary
 from kernel_growth.kernels import KERNELS
 from kernel_growth.peers import PEERS
 from kernel_growth.planted import PLANTING
@@ -41,17 +42,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measure(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
-    points = measure_growth(
-        options.sizes,
-        names,
-        limit=options.limit_seconds,
-        peer_limit=options.peer_limit_seconds,
-        work=options.work,
-        tell=_tell,
-    )
+    limits = {
+        "limit": options.limit_seconds,
+        "peer_limit": options.peer_limit_seconds,
+        "work": options.work,
+        "tell": _tell,
+    }
+    if options.triples is None:
+        points = measure_growth(options.sizes, names, **limits)
+    else:
+        points = measure_triples(options.triples, names, **limits)
+        names = list(points)
     return {
         "machine": f"{platform.processor() or platform.machine()}, {_cores()} cores",
-        "sizes": sorted(options.sizes),
+        "sizes": sorted({point["n"] for of_one in points.values() for point in of_one}),
+        "triples": None if options.triples is None else str(options.triples),
         "planted": asdict(PLANTING),
         "limit_seconds": options.limit_seconds,
         "peer_limit_seconds": options.peer_limit_seconds,
@@ -91,6 +96,12 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--sizes", type=_sizes, default=list(SIZES), metavar="N,N,…", help="entities")
+    parser.add_argument(
+        "--triples",
+        type=Path,
+        metavar="FILE",
+        help="instead of planted graphs one of head TAB relation TAB tail, for what needs no vectors",
+    )
     parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
     parser.add_argument("--plots", type=Path, metavar="DIR", help="an SVG per kernel (needs matplotlib)")
     parser.add_argument(

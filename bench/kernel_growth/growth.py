@@ -11,15 +11,30 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from kernel_growth.kernels import KERNELS
 from kernel_growth.peers import PEERS
+from kernel_growth.planted import write_graph_of_triples
 from kernel_growth.worker import GENERATE, NOT_INSTALLED
 
 _WORKER = Path(__file__).with_name("worker.py")
+
+OF_TRIPLES = (
+    "leiden",
+    "components",
+    "pagerank_graph",
+    "pagerank",
+    "pagerank_batch",
+    "paths",
+    "paths_hub",
+    "networkx_pagerank",
+    "igraph_pagerank",
+)
+"""Measurements that need no vectors: what a graph of a file is measured with."""
 
 Point = dict[str, Any]
 """One kernel at one size: n, and either seconds, peak_mib and more, or one of cut_off, failed, skipped."""
@@ -52,23 +67,57 @@ def measure_growth(
     """The points of each measurement, by size. A size's inputs lie in a folder of `work` while it lasts."""
     points: dict[str, list[Point]] = {name: [] for name in names}
     for n in sorted(sizes):
-        folder = Path(tempfile.mkdtemp(prefix=f"hornbeam-bench-{n}-", dir=work))
-        try:
+        with _folder(str(n), work) as folder:
             start = time.perf_counter()
             made = _in_process([GENERATE, str(folder), str(n)], None)
             if "failed" in made:
                 raise RuntimeError(f"no graph of {n} entities: {made['failed']}")
             tell(f"{n:>9,}  planted graph written in {time.perf_counter() - start:.1f} s")
-            for name in names:
-                point = {"n": n} | _one(name, n, folder, points, peer_limit if name in PEERS else limit)
-                points[name].append(point)
-                tell(f"{n:>9,}  {name:22} {outcome(point)}")
-        finally:
-            shutil.rmtree(folder)
+            _measure_all(n, folder, points, limit, peer_limit, tell)
     return points
 
 
-def _one(name: str, n: int, folder: Path, points: dict[str, list[Point]], limit: float) -> Point:
+def measure_triples(
+    file: Path,
+    names: Sequence[str],
+    *,
+    limit: float,
+    peer_limit: float,
+    work: Path | None,
+    tell: Callable[[str], None],
+) -> dict[str, list[Point]]:
+    """The point of each measurement that needs triples alone, on a graph of a file."""
+    points: dict[str, list[Point]] = {name: [] for name in names if name in OF_TRIPLES}
+    with _folder(file.stem, work) as folder:
+        n = write_graph_of_triples(folder, file)
+        _measure_all(n, folder, points, limit, peer_limit, tell)
+    return points
+
+
+@contextmanager
+def _folder(name: str, work: Path | None) -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix=f"hornbeam-bench-{name}-", dir=work))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def _measure_all(
+    n: int,
+    folder: Path,
+    points: dict[str, list[Point]],
+    limit: float,
+    peer_limit: float,
+    tell: Callable[[str], None],
+) -> None:
+    for name in points:
+        point = {"n": n} | _one(name, folder, points, peer_limit if name in PEERS else limit)
+        points[name].append(point)
+        tell(f"{n:>9,}  {name:22} {outcome(point)}")
+
+
+def _one(name: str, folder: Path, points: dict[str, list[Point]], limit: float) -> Point:
     if (smaller := next((p for p in points[name] if "cut_off" in p), None)) is not None:
         return {"skipped": f"cut off at {smaller['n']} entities"}
     for other in (KERNELS | PEERS)[name].after:

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hornbeam.errors import UsageError
+
 BENCH = Path(__file__).resolve().parents[3] / "bench"
 sys.path.insert(0, str(BENCH))
 try:
@@ -70,6 +72,22 @@ def test_the_planted_graph_is_the_same_for_the_same_seed(tmp_path: Path) -> None
 def test_a_planted_graph_may_be_smaller_than_a_community(tmp_path: Path, n: int) -> None:
     planted.write_planted_graph(tmp_path, n, dimension=4)
     assert len(Inputs(tmp_path).load("labels")) == n
+
+
+def test_a_graph_of_a_file_is_measured_with_what_needs_no_vectors(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "graph.tsv"
+    file.write_text("".join(f"a{i % 40}\tknows\tб{i % 37}\n" for i in range(300)), encoding="utf-8")
+    assert (
+        script.main(["--triples", str(file), "--no-peers", "--only", "paths,split,components", "--json"]) == 0
+    )
+    report = json.loads(capsys.readouterr().out)
+    assert report["sizes"] == [77]
+    assert set(report["kernels"]) == {"paths", "components"}
+    file.write_text("a\tb\n")
+    with pytest.raises(UsageError, match="line 1"):
+        script.main(["--triples", str(file)])
 
 
 @pytest.mark.parametrize("name", kernels.KERNELS)
