@@ -111,8 +111,8 @@ def ranking_graph(
     matrix, order, place = _transposed_walk(h, t, w, n, directed, reorder)
     indptr, indices, data = (backend.asarray(part) for part in (matrix.indptr, matrix.indices, matrix.data))
     fast, exact = (
-        backend.sparse.csr_matrix((values, indices, indptr), shape=(n, n))
-        for values in (data.astype(backend.xp.float32), data)
+        backend.sparse.csr_matrix((backend.asarray(data, dtype=kind), indices, indptr), shape=(n, n))
+        for kind in (backend.xp.float32, backend.xp.float64)
     )
     return RankingGraph(n, order, place, directed, fast, exact, _ranges(matrix.indptr, backend), backend)
 
@@ -185,10 +185,10 @@ def personalised_pagerank(
 
 def _gather(team: _Team, x: Array, rows: Array, xp: Any) -> Array:
     # A copy of these rows of x.
-    out = xp.zeros((len(rows), x.shape[1]))
+    out = xp.zeros((rows.shape[0], x.shape[1]), dtype=x.dtype)
 
     def part(at: slice) -> None:
-        out[at] = x[rows[at]]
+        out[at, ...] = xp.take(x, rows[at], axis=0)
 
     team.each(part)
     return out
@@ -269,8 +269,8 @@ def _column_sums(x: Array, xp: Any) -> Array:
     # Sums [w] of the columns of x [n, w] in float64. Rows are folded first: NumPy adds up long rows ten times
     # faster than short ones.
     whole = x.shape[0] // FOLD * FOLD
-    folded = xp.sum(xp.reshape(x[:whole], (-1, FOLD * x.shape[1])), axis=0, dtype=xp.float64)
-    rest = xp.sum(x[whole:], axis=0, dtype=xp.float64)
+    folded = xp.sum(xp.reshape(x[:whole, ...], (-1, FOLD * x.shape[1])), axis=0, dtype=xp.float64)
+    rest = xp.sum(x[whole:, ...], axis=0, dtype=xp.float64)
     return xp.sum(xp.reshape(folded, (FOLD, x.shape[1])), axis=0) + rest
 
 
@@ -297,15 +297,15 @@ def _solve(
         _take_off(graph, team, r, d, scale, a)
 
         def add(rows: slice, scale: Array = scale, d: Array = d) -> tuple[Array, Array]:
-            x[rows] += scale * d[rows]
-            return _column_sums(xp.abs(r[rows]), xp), _column_sums(x[rows], xp)
+            x[rows, ...] += scale * graph.backend.asarray(d[rows, ...], dtype=xp.float64)
+            return _column_sums(xp.abs(r[rows, ...]), xp), _column_sums(x[rows, ...], xp)
 
         parts = team.each(add)
         size, total = sum(part[0] for part in parts), xp.maximum(sum(part[1] for part in parts), 1.0)
 
     def positive(rows: slice) -> Array:
-        x[rows] = xp.maximum(x[rows], 0.0)  # corrections may leave −tolerance
-        return _column_sums(x[rows], xp)
+        x[rows, ...] = xp.maximum(x[rows, ...], 0.0)  # corrections may leave −tolerance
+        return _column_sums(x[rows, ...], xp)
 
     x /= sum(team.each(positive))
     return x
@@ -318,15 +318,15 @@ def _correction(graph: RankingGraph, team: _Team, r: Array, scale: Array, a: flo
     now, before, b = (xp.zeros(r.shape, dtype=xp.float32) for _ in range(3))
 
     def start(rows: slice) -> None:
-        now[rows] = r[rows] / scale
-        b[rows] = now[rows] * np.float32(1.0 / a)
+        now[rows, ...] = graph.backend.asarray(r[rows, ...] / scale, dtype=xp.float32)
+        b[rows, ...] = now[rows, ...] * (1.0 / a)
 
     def step(rows: slice, now: Array, next_: Array, omega: float) -> None:
-        part = next_[rows]  # holds the one before
-        part *= np.float32((1.0 - omega) / (omega * a))
-        part += b[rows]
+        part = next_[rows, ...]  # a view: it holds the one before
+        part *= (1.0 - omega) / (omega * a)
+        part += b[rows, ...]
         _add_product(graph.fast, rows, now, part)
-        part *= np.float32(omega * a)  # ω (b + a Wᵀ now) + (1 − ω) before
+        part *= omega * a  # ω (b + a Wᵀ now) + (1 − ω) before
 
     team.each(start)
     omega = 2.0
@@ -339,13 +339,13 @@ def _correction(graph: RankingGraph, team: _Team, r: Array, scale: Array, a: flo
 
 def _take_off(graph: RankingGraph, team: _Team, r: Array, d: Array, scale: Array, a: float) -> None:
     # r becomes the residual of x + scale d: r − scale (d − a Wᵀ d), in float64, in place.
-    exact = d.astype(graph.backend.xp.float64)
+    exact = graph.backend.asarray(d, dtype=graph.backend.xp.float64)
 
     def move(rows: slice) -> None:
-        part = exact[rows] * (-1.0 / a)
+        part = exact[rows, ...] * (-1.0 / a)
         _add_product(graph.exact, rows, exact, part)
         part *= a * scale
-        r[rows] += part
+        r[rows, ...] += part
 
     team.each(move)
 

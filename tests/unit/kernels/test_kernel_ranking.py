@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from hornbeam_kernels.backend import Backend
 from hornbeam_kernels.ranking import NotConvergedError, personalised_pagerank, ranking_graph
 
 
@@ -148,25 +147,3 @@ def test_a_graph_that_is_none_is_refused() -> None:
         ranking_graph([0], [2], 2)
     with pytest.raises(ValueError, match="differ in length"):
         ranking_graph([0], [1], 2, weights=[1.0, 1.0])
-
-
-class WithoutWhatCupyLacks:
-    """NumPy under the names that CuPy has too; sizes that only the CPU is given are not asked for."""
-
-    ALLOWED = (
-        *("asarray", "zeros", "zeros_like", "ones", "float32", "float64", "reshape"),
-        *("sum", "abs", "maximum", "max", "min", "where", "all", "isfinite"),
-    )
-
-    def __getattr__(self, name: str) -> Any:
-        assert name in self.ALLOWED, f"xp.{name} is new here: see that CuPy has it with these arguments"
-        return getattr(np, name)
-
-
-def test_the_array_code_uses_only_names_that_cupy_has() -> None:
-    columns, v = random_graph(60, 150), few_seeds(60, 3)
-    backend = Backend("cupy-shaped", WithoutWhatCupyLacks(), scipy.sparse, "test")
-    np.testing.assert_array_equal(
-        personalised_pagerank(ranking_graph(*columns, 60, backend=backend), v),
-        personalised_pagerank(ranking_graph(*columns, 60), v),
-    )
