@@ -297,7 +297,10 @@ def _solve(
         _take_off(graph, team, r, d, scale, a)
 
         def add(rows: slice, scale: Array = scale, d: Array = d) -> tuple[Array, Array]:
-            x[rows, ...] += scale * graph.backend.asarray(d[rows, ...], dtype=xp.float64)
+            part = graph.backend.asarray(d[rows, ...], dtype=xp.float64)
+            part *= scale
+            x[rows, ...] += part
+            del part
             return _column_sums(xp.abs(r[rows, ...]), xp), _column_sums(x[rows, ...], xp)
 
         parts = team.each(add)
@@ -318,7 +321,7 @@ def _correction(graph: RankingGraph, team: _Team, r: Array, scale: Array, a: flo
     now, before, b = (xp.zeros(r.shape, dtype=xp.float32) for _ in range(3))
 
     def start(rows: slice) -> None:
-        now[rows, ...] = graph.backend.asarray(r[rows, ...] / scale, dtype=xp.float32)
+        now[rows, ...] = r[rows, ...] / scale
         b[rows, ...] = now[rows, ...] * (1.0 / a)
 
     def step(rows: slice, now: Array, next_: Array, omega: float) -> None:
