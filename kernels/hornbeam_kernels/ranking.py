@@ -305,6 +305,7 @@ def _solve(
 
         parts = team.each(add)
         size, total = sum(part[0] for part in parts), xp.maximum(sum(part[1] for part in parts), 1.0)
+        del add, d  # or they live on through the next correction
 
     def positive(rows: slice) -> Array:
         x[rows, ...] = xp.maximum(x[rows, ...], 0.0)  # corrections may leave −tolerance
@@ -321,7 +322,7 @@ def _correction(graph: RankingGraph, team: _Team, r: Array, scale: Array, a: flo
     now, before, b = (xp.zeros(r.shape, dtype=xp.float32) for _ in range(3))
 
     def start(rows: slice) -> None:
-        now[rows, ...] = r[rows, ...] / scale
+        now[rows, ...] = graph.backend.asarray(r[rows, ...] / scale, dtype=xp.float32)
         b[rows, ...] = now[rows, ...] * (1.0 / a)
 
     def step(rows: slice, now: Array, next_: Array, omega: float) -> None:
