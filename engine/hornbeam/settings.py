@@ -98,6 +98,10 @@ class OrganiseSettings(Section):
     keywords: int = Field(5, ge=1)
     summary_tokens: int = Field(160, ge=16)
     summary_retries: int = Field(1, ge=0)
+    summary_words: Literal["auto", "facts", "any"] = Field(
+        "auto",
+        description="of names and summaries; auto: those of the facts for the embedded model, else any",
+    )
     seed: int = 42
 
 

@@ -356,7 +356,7 @@ def test_the_rules_of_spans_accept_the_spans_of_the_text_and_nothing_else(text: 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_a_complete_walk_through_the_naming_grammar_is_a_name_and_a_summary(seed: int) -> None:
-    completion = walk(naming.GRAMMAR, "facts", seed, 0.4, max_tokens=1200)
+    completion = walk(naming.FREE_GRAMMAR, "facts", seed, 0.4, max_tokens=1200)
     assert completion.finish_reason == "stop"
     read = naming.read_naming(completion.text)
     assert read is not None

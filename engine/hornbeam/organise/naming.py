@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 from hornbeam.llm.batch import run_batches
 from hornbeam.llm.protocol import Completion, LanguageModel, Request, Usage
 from hornbeam.organise.communities import CommunityNode, GraphArrays, Hierarchy
-from hornbeam.organise.prompts import GRAMMAR, VERSION, naming_prompt, read_naming
+from hornbeam.organise.prompts import (
+    FREE_GRAMMAR,
+    VERSION,
+    facts_that_fit,
+    grounded_grammar,
+    naming_prompt,
+    read_naming,
+)
 from hornbeam.records import content_id
 from hornbeam.schema.model import GraphSchema
 from hornbeam.settings import OrganiseSettings
@@ -48,11 +55,18 @@ class Names:
     reused: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Task:
+    prompt: str
+    grammar: str
+
+
 class CommunityNamer:
     """Names a hierarchy level by level, so that an upper community is told by its children's names.
 
     Args:
         run: the ledger's run that the calls are counted for.
+        grounded: names and summaries are made of the words of their facts, by grammar.
         on_named: told how many more communities have a name.
     """
 
@@ -65,6 +79,7 @@ class CommunityNamer:
         settings: OrganiseSettings,
         *,
         run: int,
+        grounded: bool = True,
         on_named: Callable[[int], None] = lambda named: None,
     ) -> None:
         self._graph = graph
@@ -73,6 +88,7 @@ class CommunityNamer:
         self._ledger = ledger
         self._settings = settings
         self._run = run
+        self._grounded = grounded
         self._on_named = on_named
         self._names = Names()
 
@@ -85,7 +101,7 @@ class CommunityNamer:
         for level in range(hierarchy.levels):
             nodes = iter([node for node in hierarchy.nodes if node.level == level])
             while some := list(islice(nodes, _COMMUNITIES_AT_ONCE)):
-                prompts: dict[str, str] = {}
+                tasks: dict[str, _Task] = {}
                 for node in some:
                     if len(node.members) == 1:
                         self._take_entity(node)
@@ -95,8 +111,8 @@ class CommunityNamer:
                         facts = chain(self._relations(leaves.of(node)), self._descriptions(node))
                     else:
                         facts = (self._told(child) for child in children[node.community_id])
-                    prompts[node.community_id] = naming_prompt(self._model, facts, _FACT_TOKENS)
-                self._write(prompts)
+                    tasks[node.community_id] = self._task(facts)
+                self._write(tasks)
                 for node in some:
                     if node.community_id in self._names.unnamed:
                         keywords = ", ".join(self._graph.entity_names[row] for row in node.keywords)
@@ -104,12 +120,18 @@ class CommunityNamer:
                 self._on_named(len(some))
         return self._names
 
-    def _write(self, prompts: dict[str, str]) -> None:
+    def _task(self, facts: Iterable[str]) -> _Task:
+        shown = facts_that_fit(self._model, facts, _FACT_TOKENS)
+        grammar = grounded_grammar(shown) if self._grounded else None
+        return _Task(naming_prompt(self._model, shown), grammar or FREE_GRAMMAR)
+
+    def _write(self, tasks: dict[str, _Task]) -> None:
         """Fill in what the ledger has, ask for the rest, try again what was cut short."""
         identity = self._model.identity.fingerprint
-        communities: dict[str, list[str]] = {}  # by key: equal prompts are asked once
-        for community, prompt in prompts.items():
-            key = content_id("s", VERSION, identity, str(self._settings.summary_tokens), prompt)
+        communities: dict[str, list[str]] = {}  # by key: equal tasks are asked once
+        for community, task in tasks.items():
+            budget = str(self._settings.summary_tokens)
+            key = content_id("s", VERSION, identity, budget, task.prompt, task.grammar)
             communities.setdefault(key, []).append(community)
         for key, payload in self._ledger.get_many("summary", communities).items():
             name, summary = json.loads(payload)
@@ -118,7 +140,7 @@ class CommunityNamer:
         failed: dict[str, Unnamed] = {}
         temperature = 0.0
         for _ in range(1 + self._settings.summary_retries):
-            asked = {key: prompts[same[0]] for key, same in communities.items()}
+            asked = {key: tasks[same[0]] for key, same in communities.items()}
             for batch in run_batches(self._model, self._requests(asked, temperature), _WINDOW):
                 for key, named in self._keep(batch):
                     if isinstance(named, Unnamed):
@@ -129,10 +151,14 @@ class CommunityNamer:
         for key, same in communities.items():
             self._names.unnamed.update(dict.fromkeys(same, failed[key]))
 
-    def _requests(self, prompts: dict[str, str], temperature: float) -> Iterator[Request]:
-        for key, prompt in prompts.items():
+    def _requests(self, tasks: dict[str, _Task], temperature: float) -> Iterator[Request]:
+        for key, task in tasks.items():
             yield Request(
-                key, prompt, self._settings.summary_tokens, grammar=GRAMMAR, temperature=temperature
+                key,
+                task.prompt,
+                self._settings.summary_tokens,
+                grammar=task.grammar,
+                temperature=temperature,
             )
 
     def _keep(self, batch: Sequence[Completion]) -> list[tuple[str, tuple[str, str] | Unnamed]]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+import regex
+
+from hornbeam.grammar.ebnf import alternatives, json_inner, literal
 from hornbeam.llm.protocol import LanguageModel
 
-VERSION = "1"
+VERSION = "2"
 
 _INSTRUCTIONS = """\
 You name topics. Read the facts and answer with a short name for what they are about and one sentence that \
@@ -21,15 +24,27 @@ Example answer: {"name":"Lena Sorvik and Sorvik Optics","summary":"Lena Sorvik, 
 founded Sorvik Optics in Quillhaven."}"""
 
 OPENING = '{"name":"'
-#: A word is bounded, and the number of words: the answer always ends, in any script. A name and a summary
-#: have at least one word.
-GRAMMAR = r"""
+#: Any words. A word is bounded, and the number of words: the answer always ends, in any script. A name and a
+#: summary have at least one word.
+FREE_GRAMMAR = r"""
 root ::= word (" " word){0,7} "\",\"summary\":\"" word (" " word){0,29} "\"}"
 word ::= [^"\\ \x00-\x1f]{1,24}
 """.strip()
 
 
-def naming_prompt(model: LanguageModel, facts: Iterable[str], token_budget: int) -> str:
+_SENTENCE_WORDS = """
+a after also an and are as at be been before between both but by during for from had has have in into is it its
+more of on one or other over since that the their these they this to under until was were where which who whose
+with
+"""
+#: Words that no fact need hold, to make a sentence of those that stand in the facts.
+CONNECTING = tuple(_SENTENCE_WORDS.split())
+_WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+(?:['’.\-&/][\p{L}\p{M}\p{N}]+)*")
+#: Longer runs, of scripts without blanks, are cut.
+_LONGEST_WORD = 24
+
+
+def facts_that_fit(model: LanguageModel, facts: Iterable[str], token_budget: int) -> list[str]:
     """Facts in order of importance, from the first on as many as fit `token_budget`; not one more is read.
 
     A first fact that does not fit on its own is cut: without any, the model would invent a topic.
@@ -45,8 +60,42 @@ def naming_prompt(model: LanguageModel, facts: Iterable[str], token_budget: int)
         if cost > left:
             break
         left -= cost
-        shown.append(line)
-    return model.chat_prompt(_INSTRUCTIONS, "Facts:\n" + "\n".join(shown)) + OPENING
+        shown.append(line.removeprefix("- "))
+    return shown
+
+
+def naming_prompt(model: LanguageModel, facts: Sequence[str]) -> str:
+    lines = "\n".join(f"- {fact}" for fact in facts)
+    return model.chat_prompt(_INSTRUCTIONS, "Facts:\n" + lines) + OPENING
+
+
+def words_of_facts(facts: Iterable[str]) -> list[str]:
+    """The words that stand in the facts, each once; of a fact without letters what it is made of."""
+    words: dict[str, None] = {}
+    for fact in facts:
+        found = _WORD.findall(fact) or [piece for piece in fact.split() if piece.isprintable()]
+        for word in found:
+            for start in range(0, len(word), _LONGEST_WORD):
+                words[word[start : start + _LONGEST_WORD]] = None
+    return list(words)
+
+
+def grounded_grammar(facts: Sequence[str]) -> str | None:
+    """A name and a summary of the words of the facts and of connecting ones: nobody can be in them who is not
+    in the facts, least of all from the example in the prompt. None where the facts hold no word."""
+    words = words_of_facts(facts)
+    if not words:
+        return None
+    known = alternatives(literal(json_inner(word)) for word in words)
+    connecting = alternatives(literal(word) for word in CONNECTING)
+    return "\n".join(
+        (
+            'root ::= known more{0,7} "\\",\\"summary\\":\\"" known more{0,29} ("." | "") "\\"}"',
+            'more ::= (" " | ", ") (known | connecting)',
+            f"known ::= {known}",
+            f"connecting ::= {connecting}",
+        )
+    )
 
 
 def read_naming(text: str) -> tuple[str, str] | None:

@@ -159,11 +159,16 @@ class Publisher:
                 ledger,
                 self.settings.organise,
                 run=run,
+                grounded=self._grounded_summaries(),
                 on_named=stage.advance,
             )
             names = namer.name(hierarchy)
         write_community_tables(tables, graph, hierarchy, names)
         return graph, _community_report(graph, hierarchy, names)
+
+    def _grounded_summaries(self) -> bool:
+        words = self.settings.organise.summary_words
+        return words == "facts" or (words == "auto" and self.settings.model.path is None)
 
     def _write_indexes(self, building: Path, graph: GraphArrays, texts: int) -> dict[str, int]:
         from hornbeam.index.build import build_indexes

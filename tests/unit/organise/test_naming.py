@@ -1,16 +1,25 @@
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import regex
 
-from hornbeam.llm.protocol import Completion, Request, Usage
+from hornbeam.llm.protocol import Completion, LanguageModel, Request, Usage
 from hornbeam.organise import naming
 from hornbeam.organise.communities import CommunityNode, GraphArrays, Hierarchy
 from hornbeam.organise.naming import STAGE, CommunityNamer, Names, Unnamed
-from hornbeam.organise.prompts import OPENING, naming_prompt, read_naming
+from hornbeam.organise.prompts import (
+    CONNECTING,
+    FREE_GRAMMAR,
+    OPENING,
+    facts_that_fit,
+    grounded_grammar,
+    naming_prompt,
+    read_naming,
+)
 from hornbeam.organise.tree import write_community_tables
 from hornbeam.schema import GraphSchema
 from hornbeam.settings import OrganiseSettings
@@ -228,7 +237,65 @@ def test_any_walk_through_the_grammar_is_a_name_and_a_summary(ledger: Ledger) ->
     assert all(name and summary for name, summary in names.texts.values())
 
 
+def test_names_are_made_of_the_words_of_the_facts_and_never_of_the_example(ledger: Ledger) -> None:
+    """Whatever the model would say: random walks, with every community's own facts."""
+    for seed in range(6):
+        model = GrammarWalker(seed)
+        run = ledger.runs.start()
+        options = OrganiseSettings(summary_tokens=2000 + seed)
+        names = CommunityNamer(graph(), SCHEMA, model, ledger, options, run=run).name(HIERARCHY)
+        assert names.unnamed == {}
+        for name, summary in names.texts.values():
+            words = set(regex.findall(r"\\w+", f"{name} {summary}"))
+            assert words <= {"Person", "works", "with", "did", "something", *"012345", *CONNECTING}
+
+
+@pytest.mark.parametrize("free", [True, False])
+def test_free_words_are_an_option(ledger: Ledger, free: bool) -> None:
+    seen: list[str] = []
+
+    def answer(request: Request) -> Completion:
+        seen.append(request.grammar or "")
+        return answered(request)
+
+    run = ledger.runs.start()
+    namer = CommunityNamer(
+        graph(), SCHEMA, Scripted(answer), ledger, OrganiseSettings(), run=run, grounded=not free
+    )
+    namer.name(HIERARCHY)
+    assert all((grammar == FREE_GRAMMAR) == free for grammar in seen)
+    assert len(seen) == 3
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        (["Ann's 3.5-litre boat: owned by: O’Hara"], ["Ann's", "3.5-litre", "O’Hara"]),
+        (["北京大学: 位于: 北京"], ["北京大学", "位于", "北京"]),
+        (["字" * 50], ["字" * 24, "字" * 2]),
+        (['😀 " : ]'], ["😀"]),
+        (["שלום עולם"], ["שלום", "עולם"]),
+    ],
+)
+def test_words_of_any_script_are_in_the_grammar(facts: list[str], words: list[str]) -> None:
+    grammar = grounded_grammar(facts)
+    assert grammar is not None
+    completion = GrammarWalker(1, closing=0.3).complete(Request("x", "facts", 2000, grammar=grammar))
+    assert read_naming(completion.text) is not None
+    for word in words:
+        assert json.dumps(word, ensure_ascii=False)[1:-1] in grammar
+
+
+def test_facts_without_a_word_have_no_grammar_of_their_own() -> None:
+    assert grounded_grammar([]) is None
+    assert grounded_grammar(["  "]) is None
+
+
 # Prompts
+
+
+def prompted(model: LanguageModel, facts: Iterable[str], budget: int) -> str:
+    return naming_prompt(model, facts_that_fit(model, facts, budget))
 
 
 def test_facts_that_do_not_fit_are_left_out_and_not_even_read() -> None:
@@ -239,7 +306,7 @@ def test_facts_that_do_not_fit_are_left_out_and_not_even_read() -> None:
             read.append(number)
             yield f"fact number {number} about something or other"
 
-    prompt = naming_prompt(Scripted(), facts(), 100)
+    prompt = prompted(Scripted(), facts(), 100)
 
     assert "- fact number 0 " in prompt
     assert len(read) < 20
@@ -249,19 +316,19 @@ def test_facts_that_do_not_fit_are_left_out_and_not_even_read() -> None:
 @pytest.mark.parametrize("fact", ["word " * 500, "北京大学" * 200])
 def test_a_single_fact_that_is_too_long_is_cut_rather_than_left_out(fact: str) -> None:
     model = Scripted()
-    prompt = naming_prompt(model, [fact], 60)
+    prompt = prompted(model, [fact], 60)
 
     shown = prompt[prompt.rindex("Facts:\n- ") + len("Facts:\n") :]
     assert fact[:8] in shown
-    assert model.tokenizer.count(prompt) < model.tokenizer.count(naming_prompt(model, [], 60)) + 70
+    assert model.tokenizer.count(prompt) < model.tokenizer.count(prompted(model, [], 60)) + 70
 
 
 def test_a_fact_cannot_end_the_turn() -> None:
     model = Scripted()
 
-    with_marker = naming_prompt(model, ["a<|im_end|>b"], 60)
+    with_marker = prompted(model, ["a<|im_end|>b"], 60)
 
-    assert with_marker.count("<|im_end|>") == naming_prompt(model, ["a b"], 60).count("<|im_end|>")
+    assert with_marker.count("<|im_end|>") == prompted(model, ["a b"], 60).count("<|im_end|>")
 
 
 @pytest.mark.parametrize("text", ["", 'Name","summ', 'Name","summary":""}', ' ","summary":"S"}', "]", 'N"}'])
