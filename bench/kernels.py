@@ -26,6 +26,7 @@ from kernel_growth.peers import PEERS
 from kernel_growth.planted import PLANTING
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
+MOST_ENTITIES = 10**9
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -103,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
         help="instead of planted graphs one of head TAB relation TAB tail, for what needs no vectors",
     )
     parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
-    parser.add_argument("--plots", type=Path, metavar="DIR", help="an SVG per kernel (needs matplotlib)")
+    parser.add_argument("--plots", type=_folder, metavar="DIR", help="an SVG per kernel (needs matplotlib)")
     parser.add_argument(
         "--only",
         type=_names,
@@ -129,10 +130,21 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _sizes(text: str) -> list[int]:
-    sizes = [int(size) for size in text.split(",")]
-    if min(sizes) < 1:
-        raise argparse.ArgumentTypeError("sizes must be ≥ 1")
-    return sizes
+    parts = text.split(",")
+    if not all(part.isascii() and part.isdecimal() and 1 <= int(part) <= MOST_ENTITIES for part in parts):
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not whole numbers from 1 to {MOST_ENTITIES:,} with commas between"
+        )
+    return [int(part) for part in parts]
+
+
+def _folder(text: str) -> Path:
+    folder = Path(text)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{folder} cannot be made: {error.strerror}") from error
+    return folder
 
 
 def _names(text: str) -> list[str]:

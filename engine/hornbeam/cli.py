@@ -348,7 +348,9 @@ def evaluate_communities(
             show_default=False,
         ),
     ] = None,
-    nodes: Annotated[int, typer.Option(min=0, help="Entities of a planted graph; 0: none planted.")] = 2000,
+    nodes: Annotated[
+        int, typer.Option(min=0, max=1_000_000, help="Entities of a planted graph; 0: none planted.")
+    ] = 2000,
     mixing: Annotated[
         float | None,
         typer.Option(
@@ -357,11 +359,15 @@ def evaluate_communities(
     ] = None,
     noise: Annotated[
         float | None,
-        typer.Option(min=0, help="Of the vectors; inf: they say nothing.", show_default=False),
+        typer.Option(
+            min=0,
+            help="Length of the vectors' noise beside a centre of length 1; inf: they say nothing.",
+            show_default=False,
+        ),
     ] = None,
     draws: Annotated[int, typer.Option(min=1, help="Planted graphs of each setting.")] = 3,
     max_size: Annotated[int, typer.Option(min=2, help="Entities of a community, at most.")] = 100,
-    seed: Annotated[int, typer.Option(help="Of every method and the first draw.")] = 42,
+    seed: Annotated[int, typer.Option(min=0, max=2**31, help="Of every method and the first draw.")] = 42,
     predictions: PredictionsOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -387,11 +393,8 @@ def main() -> None:
             app()
         except SystemExit as stop:
             if stop.code == _INTERRUPTED:
-                print(
-                    "interrupted; what was finished is kept, run the same command again to go on",
-                    file=sys.stderr,
-                    flush=True,
-                )
+                kept = "; what was finished is kept, run the same command again to go on"
+                print("interrupted" + (kept if "index" in sys.argv[1:3] else ""), file=sys.stderr, flush=True)
                 # The ledger is closed. Threads that wait for a server would hold the process for minutes.
                 os._exit(_INTERRUPTED)
             sys.stdout.flush()  # a reader that has gone (`| head`) is met here, not in the interpreter's end
@@ -443,6 +446,7 @@ def _quiet_libraries() -> None:
     os.environ.setdefault("TRANSFORMERS_OFFLINE", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     if not os.environ.get("HORNBEAM_DEBUG"):
+        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
         warnings.filterwarnings("ignore")
 
 

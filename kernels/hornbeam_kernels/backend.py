@@ -9,6 +9,8 @@ keeps to what NumPy and CuPy share: on the CPU these are ``numpy`` and ``scipy.s
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -176,3 +178,12 @@ def row_blocks(
     """Slices that cover rows 0..n−1 in blocks within the budget, none above ``BLOCK_CAP`` rows."""
     step = min(BLOCK_CAP, block_rows(bytes_per_row, memory_limit, backend))
     return [slice(start, min(start + step, n)) for start in range(0, n, step)]
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """BLAS and OpenMP on one thread inside: the same bits everywhere, where that is not the bulk."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1):
+        yield

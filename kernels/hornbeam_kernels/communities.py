@@ -8,12 +8,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hornbeam_kernels.backend import Backend, Sparse, select_backend
+from hornbeam_kernels.backend import Backend, Sparse, row_blocks, select_backend
 from hornbeam_kernels.clustering import row_hashes, split_to_size
 from hornbeam_kernels.dual_perception import relation_type_counts
 from hornbeam_kernels.indexing import Indices, Labels, renumber, triple_arrays
 from hornbeam_kernels.merging import merge_communities
-from hornbeam_kernels.partition import leiden
+from hornbeam_kernels.partition import leiden, modularity
+from hornbeam_kernels.propagation import finite_matrix, unit_rows
 from hornbeam_kernels.refining import refine_communities
 from hornbeam_kernels.representation import entity_representation
 from hornbeam_kernels.signals import Signals, measure_signals
@@ -22,6 +23,8 @@ from hornbeam_kernels.tree import community_levels
 ALL_DIMENSIONS_BELOW = 100_000
 """From this many entities on, rows keep the ``DIMENSIONS`` principal axes of the vectors."""
 DIMENSIONS = 128
+MOST_REFINEMENTS = 64
+"""Rounds of colour refinement at most: only graphs of many equal vectors take more than two."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,9 @@ class Method:
     threshold: float = 0.6
     """ε: communities less dissimilar than this may merge"""
     max_size: int = 60
+    """Entities of a community at most. (Communities of fewer than ``members_per_cluster`` are seldom told
+    apart:
+    the first clusters are about that large.)"""
     structure_weight: float = 0.3
     """w of the dual perception"""
     refinements: int = 2
@@ -60,6 +66,14 @@ class Method:
     max_clusters: int = 200
     restarts: int = 5
     seed: int = 42
+
+    def __post_init__(self) -> None:
+        if self.partitioner not in ("dual", "leiden") or self.representation not in ("propagated", "paper"):
+            raise ValueError(
+                f"no such partitioner or representation: {self.partitioner}, {self.representation}"
+            )
+        if not self.threshold >= 0 or self.refinements < 0:
+            raise ValueError(f"threshold and refinements must be ≥ 0: {self.threshold}, {self.refinements}")
 
 
 @dataclass(frozen=True)
@@ -87,8 +101,9 @@ def community_tree(
 
     Every entity is in exactly one community of each level: no size and no shape of a graph drops any. The
     result does not depend on the order of entities or triples nor on the number of threads: all steps run in
-    ``canonical_order``. (Entities that neither vectors nor surroundings tell apart change places with one
-    another.) The relation types keep their order.
+    ``canonical_order``, whose caveat is about entities that nothing tells apart. The relation types keep
+    their order. Vectors are brought to length 1 first. Where vectors say nothing, Leiden's communities are
+    taken if their modularity is higher.
 
     Time O(n^1.2) or better as measured from 10³ to 10⁶ entities, see ``bench/RESULTS.md``. Memory: the rows
     [n, D] three times, D ≤ ``DIMENSIONS`` + R from ``ALL_DIMENSIONS_BELOW`` entities on, O(T), and blocks
@@ -96,15 +111,16 @@ def community_tree(
     """
     method = method or Method()
     backend = backend or select_backend("cpu")
-    n, n_types = len(graph.entity_vectors), len(graph.relation_vectors)
+    vectors, types, weights = _checked(graph)
+    n, n_types = len(vectors), len(types)
     h, r, t = triple_arrays(graph.heads, graph.relations, graph.tails, n, n_types)
-    order = canonical_order(graph.entity_vectors, graph.relation_vectors, h, r, t)
+    order = canonical_order(vectors, types, h, r, t, weights)
     place = np.empty(n, dtype=np.int64)
     place[order] = np.arange(n)
-    triples = np.lexsort((place[t], r, place[h]))
-    weights = None if graph.weights is None else np.asarray(graph.weights)[triples]
+    triples = np.lexsort((weights, place[t], r, place[h]))
+    weights = weights[triples]
     h, r, t = place[h[triples]], r[triples], place[t[triples]]
-    vectors = np.asarray(graph.entity_vectors)[order]
+    vectors = _unit_in_order(vectors, order)
     signals = None
     if method.representation == "propagated":
         signals = measure_signals(
@@ -119,7 +135,7 @@ def community_tree(
         )
     rows = entity_representation(
         vectors,
-        graph.relation_vectors,
+        types,
         h,
         r,
         t,
@@ -135,6 +151,10 @@ def community_tree(
         leaves = leiden(h, t, weights, n, max_size=method.max_size, seed=method.seed, backend=backend)
     else:
         leaves = dual_communities(rows, counts, method, signals, backend=backend, memory_limit=memory_limit)
+        if signals is not None and signals.similarity == 0.0:
+            # Only the edges speak: what fits them better stands (trees are Leiden's).
+            by_edges = leiden(h, t, weights, n, max_size=method.max_size, seed=method.seed, backend=backend)
+            leaves = max((leaves, by_edges), key=lambda labels: modularity(h, t, weights, labels))
     levels = community_levels(
         rows,
         leaves,
@@ -206,24 +226,62 @@ def dual_communities(
 
 
 def canonical_order(
-    entity_vectors: Any, relation_vectors: Any, heads: Any, relations: Any, tails: Any
+    entity_vectors: Any,
+    relation_vectors: Any,
+    heads: Any,
+    relations: Any,
+    tails: Any,
+    weights: Any | None = None,
 ) -> Indices:
     """An order of the n entities that does not depend on the order they come in: int64 [n].
 
-    Entities are sorted by a 64-bit hash of their own vector, refined twice by the hashes across each of their
-    triples (Weisfeiler and Leman's colours): sums of integers, exact in any order. O(n d + T) time and memory
-    of O(n + T). Entities of equal colour, alike in their vectors and two hops around, keep the order given.
+    Entities are sorted by a 64-bit hash of their own vector, refined by the hashes across each of their
+    triples (colour refinement, Weisfeiler and Leman 1968) until that tells no more of them apart, at most
+    ``MOST_REFINEMENTS`` times: sums of integers, exact in any order. Entities that keep one colour, alike in
+    their vectors and in all that is around them as far as refinement sees, keep the order given. O(n d) time
+    and O((n + T) log n) a round, one or two where vectors differ; memory O(n + T).
     """
     n = len(entity_vectors)
     h, r, t = triple_arrays(heads, relations, tails, n, len(relation_vectors))
     colour = row_hashes(np.asarray(entity_vectors))
     kind = row_hashes(np.asarray(relation_vectors))[r]
-    for _ in range(2):
+    if weights is not None:
+        kind = kind + _mixed(np.asarray(weights, dtype=np.float64).view(np.uint64))
+    colours = len(np.unique(colour))
+    for _ in range(MOST_REFINEMENTS):
+        if colours == n:
+            break
         around = np.zeros(n, dtype=np.uint64)
         np.add.at(around, h, _mixed(colour[t] ^ _mixed(kind)))
         np.add.at(around, t, _mixed(colour[h] + _mixed(kind)))
         colour = _mixed(colour + around)
+        before, colours = colours, len(np.unique(colour))
+        if colours == before:
+            break
     return np.argsort(colour, kind="stable")
+
+
+def _checked(graph: Graph) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]:
+    # Entity vectors, relation vectors, weights of the triples.
+    host = select_backend("cpu")
+    vectors = finite_matrix(graph.entity_vectors, "entity_vectors", host)
+    types = finite_matrix(graph.relation_vectors, "relation_vectors", host)
+    count = len(np.asarray(graph.heads))
+    weights = np.ones(count) if graph.weights is None else np.asarray(graph.weights, dtype=np.float64)
+    if weights.shape != (count,) or not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError(f"weights must be {count} finite numbers ≥ 0, one a triple")
+    return vectors, types, weights
+
+
+def _unit_in_order(vectors: NDArray[Any], order: Indices) -> NDArray[np.float32]:
+    # Unit rows of the vectors in that order. Each is brought near 1 before it is squared: no length is too
+    # large or too small for float32.
+    out = np.empty(vectors.shape, dtype=np.float32)
+    for rows in row_blocks(len(order), 16 * max(1, vectors.shape[1])):
+        block = np.asarray(vectors[order[rows]], dtype=np.float32)
+        largest = np.abs(block).max(axis=1, keepdims=True, initial=0.0)
+        out[rows] = unit_rows(block / np.where(largest > 0, largest, 1.0), np)
+    return out
 
 
 def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -7,11 +7,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hornbeam_kernels.backend import Array, Backend, Sparse, row_blocks
+from hornbeam_kernels.backend import Array, Backend, Sparse, one_thread, row_blocks
 from hornbeam_kernels.indexing import Indices
 
 NOTHING = 1e-4
 """A centred row shorter than this, where rows had length 1, is rounding: it is taken for zero."""
+
+
+def finite_matrix(values: Any, what: str, backend: Backend) -> Array:
+    """``values`` on the backend; ``ValueError`` when it is not [rows, columns] of finite numbers. O(size)."""
+    matrix = backend.asarray(values)
+    if matrix.ndim != 2:
+        raise ValueError(f"{what} must be [rows, columns], not of shape {tuple(matrix.shape)}")
+    for rows in row_blocks(matrix.shape[0], 8 * max(1, matrix.shape[1]), backend=backend):
+        block = backend.asarray(matrix[rows, ...], dtype=backend.xp.float32)
+        if not bool(backend.xp.all(backend.xp.isfinite(block))):
+            raise ValueError(f"{what} holds NaN or infinity, or what is infinite in float32")
+    return matrix
+
+
+def random_slot(n: int, d: int, rng: np.random.Generator, backend: Backend) -> Array:
+    """Unit rows [n, d] in random directions: vectors that say nothing, for edges to speak through. O(n d)."""
+    return unit_rows(backend.asarray(rng.standard_normal((n, d), dtype=np.float32)), backend.xp)
 
 
 def unit_rows(x: Array, xp: Any) -> Array:
@@ -80,7 +97,8 @@ def relation_profiles(
     width = min(vectors.shape)
     if len(heads) == 0 or width == 0:
         return xp.zeros((n, width), dtype=xp.float32)
-    left, values, _ = np.linalg.svd(vectors, full_matrices=False)
+    with one_thread():  # LAPACK's last bits follow the number of threads
+        left, values, _ = np.linalg.svd(vectors, full_matrices=False)
     basis = backend.asarray((left * values).astype(np.float32))  # [R, min(R, d)]
     ends = np.concatenate((heads, tails[heads != tails]))  # a self-loop touches its entity once
     types = np.concatenate((relations, relations[heads != tails]))
@@ -109,6 +127,7 @@ def principal_axes(x: Array, mean: Array, dimensions: int, backend: Backend) -> 
     for rows in row_blocks(x.shape[0], 8 * d, backend=backend):
         block = backend.asarray(x[rows, ...], dtype=xp.float32) - mean
         scatter += backend.to_numpy(block.T @ block)
-    axes = np.linalg.eigh(scatter)[1][:, ::-1][:, :dimensions]
+    with one_thread():
+        axes = np.linalg.eigh(scatter)[1][:, ::-1][:, :dimensions]
     largest = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]
     return backend.asarray((axes * np.sign(largest)).astype(np.float32))

@@ -180,6 +180,7 @@ def personalised_pagerank(
             _normalise(v, start, graph.backend)
             found = _solve(graph, team, v, damping, tolerance, max_iterations)
             result[:, columns] = graph.backend.to_numpy(_gather(team, found, place, xp))
+            del found, v  # or they live on beside the next block
     return result[:, 0] if single else result
 
 

@@ -11,13 +11,17 @@ from hornbeam_kernels.backend import Array, Backend, Sparse, row_blocks, select_
 from hornbeam_kernels.indexing import Indices, triple_arrays
 from hornbeam_kernels.propagation import (
     centred_rows,
+    finite_matrix,
     neighbours,
     principal_axes,
     propagate,
+    random_slot,
     relation_profiles,
     unit_rows,
 )
 from hornbeam_kernels.signals import Signals, measure_signals
+
+EDGE_DIMENSIONS = 128
 
 
 def entity_representation(
@@ -38,12 +42,16 @@ def entity_representation(
     ``entity_vectors`` [n, d], ``relation_vectors`` [R, d] (text embeddings, any real dtype), ``heads``,
     ``relations``, ``tails`` integers [T].
 
-    ``form="propagated"`` (D = min(d, ``dimensions``) + min(R, d) where relation types say something): an
-    entity slot and a relation slot. With v the centred unit vectors, A the undirected adjacency, λ and the
-    number of hops from ``signals`` (None: measured here, see ``signals.py``)::
+    ``form="propagated"``: an entity slot [min(d, ``dimensions``)], an edge slot [``EDGE_DIMENSIONS``] where
+    ``signals.edge_weight`` > 0, a relation slot [min(R, d)] where ``signals.relation_weight`` > 0. With v the
+    centred unit vectors, A the undirected adjacency, λ and the number of hops from ``signals`` (None:
+    measured here, see ``signals.py``)::
 
         e_i ← unit(e_i + λ Σ_j A_ij e_j),   starting from e = v, ``hops`` times, then centred, unit
-        x_i = unit( e_i ‖ relation_weight · ρ_i ),   ρ = the relation profiles, propagated in the same way
+        x_i = unit( e_i ‖ edge_weight · ε_i ‖ relation_weight · ρ_i )
+
+    with ρ the relation profiles, propagated in the same way, and ε random unit vectors, the same for a number
+    of entities, propagated with λ = 1 over ``edge_hops``, centred, unit.
 
     ``form="paper"`` (D = 3d; Youtu-GraphRAG, arXiv 2508.19855, eq. 4)::
 
@@ -59,8 +67,8 @@ def entity_representation(
     with the better of Leiden and K-means and passes both where both signals are there. Steps that were tried
     and measured: fixed own weight with neighbours' mean (good for edges alone, fails on vectors alone); a
     neighbour's weight from q and a; one hop where vectors say something (a second adds more noise than news:
-    .93 against .98 at μ = .4) and three where they do not (.36 against .54); centred slots (one relation
-    type, or one theme over all entities, no longer makes all alike).
+    .93 against .98 at μ = .4) and six where they do not; centred slots (one relation type, or one theme over
+    all entities, no longer makes all alike); an edge slot, where vectors tell of other things than edges do.
 
     ``dimensions``: the entity slot keeps that many principal axes of the vectors (None: all d), which is what
     holds a million entities in a few GiB.
@@ -69,7 +77,8 @@ def entity_representation(
     bytes each), the sparse matrices (24 T bytes each) and one block of rows within ``memory_limit`` bytes
     (default: a quarter of the free memory); nothing of size T × d or n × n.
 
-    Raises ``ValueError`` on shapes that do not fit, an index out of range or ``dimensions`` < 1.
+    Raises ``ValueError`` on shapes that do not fit, NaN or infinity, an index out of range or ``dimensions``
+    < 1.
     """
     if form not in ("propagated", "paper"):
         raise ValueError(f"form must be propagated or paper, not {form!r}")
@@ -77,15 +86,14 @@ def entity_representation(
         raise ValueError(f"dimensions must be ≥ 1, not {dimensions}")
     backend = backend or select_backend("cpu")
     xp = backend.xp
-    entity, relation = backend.asarray(entity_vectors), backend.asarray(relation_vectors)
-    if entity.ndim != 2 or relation.ndim != 2 or (relation.shape[0] and relation.shape[1] != entity.shape[1]):
+    entity = finite_matrix(entity_vectors, "entity_vectors", backend)
+    relation = finite_matrix(relation_vectors, "relation_vectors", backend)
+    if relation.shape[0] and relation.shape[1] != entity.shape[1]:
         raise ValueError(f"vectors must be [n, d] and [R, d], not {entity.shape} and {relation.shape}")
     n, d = entity.shape
     h, r, t = triple_arrays(heads, relations, tails, n, relation.shape[0])
     if n == 0 or d == 0:
-        types = min(relation.shape) if signals is not None and signals.relation_weight > 0 else 0
-        width = 3 * d if form == "paper" else min(d, dimensions or d) + types
-        return np.zeros((n, width), dtype=np.float32)
+        return np.zeros((n, 3 * d if form == "paper" else d), dtype=np.float32)
     if form == "paper":
         return backend.to_numpy(_paper(entity, relation, h, r, t, backend, memory_limit))
     if signals is None:
@@ -103,12 +111,18 @@ def entity_representation(
     slot = propagate(slot, edges, signals.neighbour_weight, signals.hops, backend, memory_limit)
     if n > 1:
         slot = unit_rows(centred_rows(slot, xp), xp)
-    if signals.relation_weight == 0.0:
-        return backend.to_numpy(slot)
-    profile = unit_rows(relation_profiles(relation, h, r, t, n, backend), xp)
-    profile = propagate(profile, edges, signals.neighbour_weight, signals.hops, backend, memory_limit)
-    both = xp.concat((slot, signals.relation_weight * centred_rows(profile, xp)), axis=1)
-    return backend.to_numpy(unit_rows(both, xp))
+    slots = [slot]
+    if signals.edge_weight > 0:
+        edge = random_slot(n, EDGE_DIMENSIONS, np.random.default_rng(0), backend)
+        edge = propagate(edge, edges, 1.0, signals.edge_hops, backend, memory_limit)
+        slots.append(signals.edge_weight * unit_rows(centred_rows(edge, xp), xp))
+    if signals.relation_weight > 0:
+        profile = unit_rows(relation_profiles(relation, h, r, t, n, backend), xp)
+        profile = propagate(profile, edges, signals.neighbour_weight, signals.hops, backend, memory_limit)
+        slots.append(signals.relation_weight * centred_rows(profile, xp))
+    if len(slots) > 1:
+        slot = unit_rows(xp.concat(slots, axis=1), xp)
+    return backend.to_numpy(slot)
 
 
 def _paper(

@@ -15,6 +15,13 @@ tells most about its topic is then
 neighbour's). Vectors that say all (σ = 0) and edges that say nothing (a = 0) make λ = 0; vectors that say
 nothing leave the edges alone, λ = a.
 
+That is so where vectors and edges tell of the same communities. Where a vector tells mostly something else
+(what kind of thing an entity is, say, while edges join unlike kinds), a = ρ / q is low, and the edges, judged
+by the vectors alone, would be given up. So they are heard on their own as well: random vectors are propagated
+over four fifths of the edges, and the voice of the edges is how much more alike than chance the ends of the
+last fifth have become. The less the vectors agree with edges that have a voice, the more weight an edge slot
+of its own gets.
+
 q is found without knowing any topic: three disjoint thirds A, B, C of the dimensions carry the same topics
 and different noise. Among pairs that are near by A, a share π is of one topic, so E[cos_B] = π q and E[cos_B
 cos_C] = π q², whatever π is; q is their quotient, not flattered by the choice of the pairs.
@@ -30,7 +37,14 @@ from numpy.typing import NDArray
 
 from hornbeam_kernels.backend import Array, Backend, select_backend
 from hornbeam_kernels.indexing import Indices, triple_arrays
-from hornbeam_kernels.propagation import neighbours, propagate, relation_profiles, unit_rows
+from hornbeam_kernels.propagation import (
+    finite_matrix,
+    neighbours,
+    propagate,
+    random_slot,
+    relation_profiles,
+    unit_rows,
+)
 from hornbeam_kernels.search import build_index, search
 
 QUERIES = 2048
@@ -46,6 +60,13 @@ SIGNIFICANT = 4.0
 TYPES_SHARE = 0.5
 """Relation types lie in few dimensions, so their cosines scatter more: half of what they seem to be worth is
 best on planted graphs whose types tell topics apart, with either of the other signals silent or not."""
+FEW_EDGES = 3.0
+"""Mean degree up to which communities are taken for wide."""
+LOUDEST_EDGES = 2.0
+CLEAR_VOICE = 0.25
+"""The edge slot's weight is ``LOUDEST_EDGES`` at this voice or above, where vectors and edges do not agree at
+all;
+it falls to 0 as the voice does, or as a rises to a half."""
 FEWEST = 32
 """Below so many entities nothing is estimated: the halfway values of ``Signals`` are taken."""
 
@@ -61,7 +82,11 @@ class Signals:
     neighbour_weight: float = 0.5
     """λ: what a neighbour's vector counts beside the entity's own."""
     hops: int = 1
-    """1 where the vectors say something: more bring more noise than news; 3 where only the edges do."""
+    """1 where vectors say something: more bring more noise than news; ``edge_hops`` where only edges do."""
+    edge_weight: float = 0.0
+    """Length of the edge slot beside the entity slot; 0: vectors and edges agree, or edges have no voice."""
+    edge_hops: int = 6
+    """Hops of the edge slot: 6, and 12 in graphs of few edges, where a community is wide."""
     relation_weight: float = 0.0
     """Length of the relation slot beside the entity slot: ``TYPES_SHARE`` of the root of the quotient of what
     near entities share of each; 0: relation types do not tell topics apart."""
@@ -84,13 +109,14 @@ def measure_signals(
     Deterministic for a seed and an order of rows. Time O(QUERIES · min(n, POOL) · d + n d · SKETCH + T ·
     SKETCH); memory one float32 copy of the pool's vectors, 4 n SKETCH bytes three times, and blocks within
     ``memory_limit`` bytes.
-    Raises ``ValueError`` on shapes that do not fit or an index out of range.
+    Raises ``ValueError`` on shapes that do not fit, NaN or infinity, or an index out of range.
     """
     backend = backend or select_backend("cpu")
     xp = backend.xp
-    vectors = backend.asarray(entity_vectors)  # [n, d]
+    vectors = finite_matrix(entity_vectors, "entity_vectors", backend)  # [n, d]
+    types = finite_matrix(relation_vectors, "relation_vectors", backend)  # [R, d]
     n, d = vectors.shape
-    h, r, t = triple_arrays(heads, relations, tails, n, relation_vectors.shape[0])
+    h, r, t = triple_arrays(heads, relations, tails, n, types.shape[0])
     if n < FEWEST or d < 3:
         return Signals()
     rng = np.random.default_rng(seed)
@@ -104,16 +130,22 @@ def measure_signals(
     a = _agreement(vectors, mean, h, t, q, rng, backend)
     noise = 1.0 / q - 1.0 if q > 0 else np.inf  # σ²
     weight = a if np.isinf(noise) else a * noise / max(noise + 1.0 - a, 1e-9)
-    hops = 1 if q > 0 else 3
+    edges = neighbours(h, t, n, backend)
+    edge_hops = 12 if 2.0 * len(h) / n <= FEW_EDGES else 6
+    hops = 1 if q > 0 else edge_hops
+    edge_weight = 0.0
+    if q > 0 and a < 0.5:
+        voice = _voice(h, t, n, rng, backend, memory_limit)
+        edge_weight = LOUDEST_EDGES * min(1.0, voice / CLEAR_VOICE) * (1.0 - 2.0 * a)
     towards = backend.asarray(rng.standard_normal((d, min(d, SKETCH)), dtype=np.float32))
     sketch = backend.asarray(vectors, dtype=xp.float32) @ towards - mean @ towards
-    edges = neighbours(h, t, n, backend)
     near = propagate(unit_rows(sketch, xp), edges, weight, hops, backend, memory_limit)
     near = xp.take(unit_rows(near - xp.mean(near, axis=0), xp), backend.asarray(pool), axis=0)
-    profile = xp.take(relation_profiles(relation_vectors, h, r, t, n, backend), backend.asarray(pool), axis=0)
+    profile = xp.take(relation_profiles(types, h, r, t, n, backend), backend.asarray(pool), axis=0)
     linked = np.unique(np.concatenate((h * n + t, t * n + h)))
     share = _relation_share(near, unit_rows(profile, xp), linked, n, pool, queries, backend)
-    return Signals(q, a, weight, hops, TYPES_SHARE * float(np.sqrt(share)))
+    relation_weight = TYPES_SHARE * float(np.sqrt(share))
+    return Signals(q, a, weight, hops, edge_weight, edge_hops, relation_weight)
 
 
 def _near_pairs(x: Array, queries: Indices, backend: Backend) -> tuple[Indices, Indices]:
@@ -186,6 +218,28 @@ def _agreement(
     ]
     cosine = backend.to_numpy(xp.sum(ends[0] * ends[1], axis=1)).astype(np.float64)
     return float(np.clip(cosine.mean() / q, 0.0, 1.0)) if _significant(cosine) else 0.0
+
+
+def _voice(
+    h: Indices, t: Indices, n: int, rng: np.random.Generator, backend: Backend, memory_limit: int | None
+) -> float:
+    # How much more alike the ends of left-out edges are than any two ends, by random vectors propagated over
+    # the others; 0 where that is chance.
+    proper = h != t
+    edges = np.unique(np.minimum(h, t)[proper] * n + np.maximum(h, t)[proper])
+    left_out = rng.random(len(edges)) < 0.2
+    if not left_out.any():
+        return 0.0
+    kept = edges[~left_out]
+    x = random_slot(n, SKETCH, rng, backend)
+    x = propagate(x, neighbours(kept // n, kept % n, n, backend), 1.0, 3, backend, memory_limit)
+    x = unit_rows(x - backend.xp.mean(x, axis=0), backend.xp)
+    pairs = edges[left_out]
+    if len(pairs) > POOL:
+        pairs = np.sort(rng.choice(pairs, POOL, replace=False))
+    ends = (pairs // n, pairs % n)
+    more = _cosines(x, ends, backend) - _cosines(x, (ends[0], rng.permutation(ends[1])), backend)
+    return float(more.mean()) if _significant(more) else 0.0
 
 
 def _relation_share(

@@ -77,6 +77,49 @@ def test_the_order_of_entities_and_triples_changes_no_community(method: Method, 
     assert first.signals == second.signals
 
 
+@pytest.mark.parametrize("method", METHODS, ids=["dual", "paper", "leiden"])
+def test_equal_vectors_are_put_in_order_by_all_that_is_around_them(method: Method) -> None:
+    rng = np.random.default_rng(3)
+    heads, tails = rng.integers(0, 300, (2, 300))
+    zeros = np.zeros(300, dtype=np.int64)
+    graph = Graph(np.ones((300, 8)), np.ones((1, 8)), heads, zeros, tails, rng.random(300))
+    other, order = shuffled(graph, rng)
+    first, second = (community_tree(g, method).levels[0] for g in (graph, other))
+    apart = np.unique(heads), np.unique(tails)
+    told = np.isin(np.arange(300), np.union1d(*apart))  # entities without triples are interchangeable
+    np.testing.assert_array_equal(renumber(first[order][told[order]]), renumber(second[told[order]]))
+
+
+@pytest.mark.parametrize("factor", [1e-30, 1e30])
+def test_the_length_of_vectors_does_not_matter(factor: float) -> None:
+    graph, _ = planted(1)
+    scaled = replace(graph, entity_vectors=graph.entity_vectors * np.float32(factor))
+    np.testing.assert_array_equal(community_tree(graph).levels[0], community_tree(scaled).levels[0])
+
+
+@pytest.mark.parametrize("name", ["entity_vectors", "relation_vectors"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_what_is_not_finite_is_refused(name: str, bad: float) -> None:
+    graph, _ = planted(1)
+    vectors = getattr(graph, name).copy()
+    vectors[0, 0] = bad
+    with pytest.raises(ValueError, match=f"{name} holds NaN or infinity"):
+        community_tree(replace(graph, **{name: vectors}))
+
+
+@pytest.mark.parametrize("weights", [[1.0], [-1.0] * 1200, [np.nan] * 1200, [[1.0]] * 1200])
+def test_weights_that_are_not_one_a_triple_are_refused(weights: list[float]) -> None:
+    with pytest.raises(ValueError, match="weights must be 1200 finite numbers"):
+        community_tree(replace(planted(1)[0], weights=weights))
+
+
+def test_a_method_that_is_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="no such partitioner"):
+        Method(partitioner="louvain")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="threshold"):
+        Method(threshold=float("nan"))
+
+
 def test_entities_of_one_vector_are_told_apart_by_their_surroundings() -> None:
     # Two names that are equal, one in each of two unlike neighbourhoods.
     vectors = np.array([[1.0, 0], [1, 0], [0, 1], [0.6, 0.8]])
@@ -87,13 +130,21 @@ def test_entities_of_one_vector_are_told_apart_by_their_surroundings() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mixing", "noise", "share"),
-    [(0.2, 1.0, 1.0), (0.4, 2.0, 1.0), (0.2, float("inf"), 0.95), (1.0, 1.0, 0.95), (1.0, 2.0, 0.95)],
+    ("planting", "share"),
+    [
+        (Planting(mixing=0.2, noise=1.0), 1.0),
+        (Planting(mixing=0.4, noise=2.0), 1.0),
+        (Planting(mixing=0.2, noise=float("inf")), 0.95),
+        (Planting(mixing=1.0, noise=1.0), 0.95),
+        (Planting(mixing=1.0, noise=2.0), 0.95),
+        (Planting(mixing=0.1, kinds=8, topic_weight=0.5, between_kinds=True), 0.95),
+        (Planting(mixing=0.1, kinds=8, topic_weight=0.0, between_kinds=True), 0.95),
+    ],
 )
 def test_two_signals_are_as_good_as_the_better_and_a_silent_one_does_little_harm(
-    mixing: float, noise: float, share: float
+    planting: Planting, share: float
 ) -> None:
-    made = planted_graph(1000, Planting(mixing=mixing, noise=noise), seed=5)
+    made = planted_graph(1000, planting, seed=5)
     graph = Graph(made.entity_vectors, made.relation_vectors, made.heads, made.relations, made.tails)
     found = community_tree(graph).levels[0]
     by_edges = leiden(made.heads, made.tails, None, 1000, max_size=1000)

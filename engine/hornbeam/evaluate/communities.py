@@ -27,6 +27,11 @@ PLANTINGS = {
     "vectors say nothing": Planting(mixing=0.2, noise=float("inf")),
     "edges say nothing": Planting(mixing=1.0, noise=1.0),
     "edges say nothing, vectors little": Planting(mixing=1.0, noise=2.0),
+    "vectors tell of kinds": Planting(mixing=0.1, noise=1.0, kinds=8, topic_weight=0.5, between_kinds=True),
+    "vectors tell of kinds alone": Planting(
+        mixing=0.1, noise=1.0, kinds=8, topic_weight=0.0, between_kinds=True
+    ),
+    "few edges": Planting(mixing=0.05, noise=float("inf"), degree=3),
     "relation types speak too": Planting(mixing=0.4, noise=2.0, relation_mixing=0.2),
 }
 

@@ -32,7 +32,7 @@ def labelled_graphs(path: Path) -> list[LabelledGraph]:
     """
     if not path.exists():
         raise UsageError(f"no such file or folder: {path}")
-    files = [path] if path.is_file() else sorted(path.rglob("*"))
+    files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
     graphs = [_gml(file) for file in files if file.suffix == ".gml"]
     graphs += [_lists(file) for file in files if file.name.endswith(".edges.tsv")]
     if not graphs:
@@ -46,7 +46,10 @@ def _gml(file: Path) -> LabelledGraph:
 
     try:
         graph = networkx.read_gml(file, label="id")
-    except (networkx.NetworkXError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error}") from error
+    # What networkx makes of a file that is not GML, besides its own error.
+    except (networkx.NetworkXError, ValueError, AttributeError, TypeError, KeyError, RecursionError) as error:
         raise UsageError(f"{file}: not a GML graph: {error}") from error
     nodes = list(graph)
     missing = [node for node in nodes if "value" not in graph.nodes[node]]
@@ -63,13 +66,13 @@ def _lists(file: Path) -> LabelledGraph:
     import numpy as np
 
     beside = file.with_name(file.name.replace(".edges.tsv", ".labels.tsv"))
-    known = dict(_split_lines(beside))
-    n = len(known)
+    listed = _split_lines(beside)
+    known, n = dict(listed), len(listed)
     if set(known) != set(range(n)):
         raise UsageError(f"{beside}: nodes must be 0 to {n - 1}, each once")
     edges = []
     for number, (a, b) in enumerate(_split_lines(file), start=1):
-        if not b.isdecimal() or max(a, int(b)) >= n:
+        if not b.isdecimal() or len(b) > 18 or max(a, int(b)) >= n:
             raise UsageError(f"{file}: edge {number} ends at '{b}', which {beside.name} does not know")
         edges.append((a, int(b)))
     ends = np.array(edges, dtype=np.int64).reshape(-1, 2)
@@ -80,14 +83,14 @@ def _lists(file: Path) -> LabelledGraph:
 def _split_lines(file: Path) -> list[tuple[int, str]]:
     # A node number, a tab or blanks, and the rest of the line.
     try:
-        lines = file.read_text("utf-8").splitlines()
+        lines = file.read_text("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{file} cannot be read: {error}") from error
     rows = []
     for number, line in enumerate(lines, start=1):
         if line.strip():
             node, _, rest = line.strip().replace("\t", " ").partition(" ")
-            if not node.isdecimal() or not rest.strip():
+            if not node.isdecimal() or len(node) > 18 or not rest.strip():
                 raise UsageError(f"{file}: line {number} is not 'node<tab>value': {line[:60]}")
             rows.append((int(node), rest.strip()))
     return rows

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+#: Columns of characters that the table takes.
+_LEAST_WIDTH = 130
+
+
 def run(
     path: Path | None,
     nodes: int,
@@ -95,6 +99,8 @@ def render(report: dict[str, Any], console: Console) -> None:
     """A table, a graph after another."""
     from rich.table import Table
 
+    # Numbers are never cut: a narrow terminal wraps whole rows instead.
+    console.width = max(console.width, _LEAST_WIDTH)
     table = Table(box=None, pad_edge=False)
     table.add_column("graph", no_wrap=True)
     table.add_column("method", no_wrap=True)

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _ROWS = 65_536
+_DROWNED = 1e6
+"""Noise above this leaves nothing of a centre in float32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,13 @@ class Planting:
     favourites: int = 4
     smallest: int = 20
     largest: int = 60
+    kinds: int = 0
+    """kinds of entities (people, places, …), spread over all communities"""
+    kind_weight: float = 1.0
+    """length of its kind in an entity's vector, beside its community's centre of length ``topic_weight``"""
+    topic_weight: float = 1.0
+    between_kinds: bool = False
+    """inside a community, edges join only unlike kinds"""
     communities_per_topic: int = 1
     """from 2 on, the centres of so many communities have a topic in common, as long as theirs"""
     dimension: int = 384
@@ -82,22 +91,38 @@ def planted_graph(
     any_type = rng.integers(0, p.relation_types, triples)
     relations = np.where(rng.random(triples) < p.relation_mixing, any_type, favourite)
 
+    kind = rng.integers(0, p.kinds, n) if p.kinds else np.zeros(n, dtype=np.int64)
+    if p.kinds and p.between_kinds:
+        for _ in range(20):  # draws tails of like kind again
+            again = (kind[heads] == kind[tails]) & (labels[heads] == labels[tails])
+            own = labels[heads[again]]
+            drawn = members[first[own] + (rng.random(len(own)) * np.diff(first)[own]).astype(np.int64)]
+            tails[again] = drawn
+
     centres = _unit(rng.standard_normal((m, p.dimension), np.float32))
     if p.communities_per_topic > 1:
         topics = _unit(rng.standard_normal((-(-m // p.communities_per_topic), p.dimension), np.float32))
         centres = _unit(centres + topics[np.arange(m) // p.communities_per_topic])
 
-    def vectors(of: NDArray[np.int32]) -> NDArray[np.float32]:
+    of_kinds = p.kind_weight * _unit(rng.standard_normal((max(p.kinds, 1), p.dimension), np.float32))
+
+    def vectors(of: NDArray[np.int32], kind: NDArray[np.int64]) -> NDArray[np.float32]:
         rows = np.empty((len(of), p.dimension), dtype=np.float32)
         for start in range(0, len(of), _ROWS):
             block = slice(start, min(start + _ROWS, len(of)))
             own_noise = _unit(rng.standard_normal((block.stop - start, p.dimension), np.float32))
-            silent = np.isinf(p.noise)
-            rows[block] = own_noise if silent else _unit(centres[of[block]] + p.noise * own_noise)
+            if p.noise > _DROWNED:
+                rows[block] = own_noise
+                continue
+            told = p.topic_weight * centres[of[block]]
+            if p.kinds:
+                told = told + of_kinds[kind[block]]
+            rows[block] = _unit(told + p.noise * own_noise)
         return rows
 
-    entity_vectors = vectors(labels)
-    queries = vectors(rng.integers(0, max(m, 1), held_out).astype(np.int32))
+    entity_vectors = vectors(labels, kind)
+    of_queries = rng.integers(0, max(p.kinds, 1), held_out)
+    queries = vectors(rng.integers(0, max(m, 1), held_out).astype(np.int32), of_queries)
     relation_vectors = _unit(rng.standard_normal((p.relation_types, p.dimension), np.float32))
     return PlantedGraph(labels, entity_vectors, relation_vectors, heads, relations, tails, queries)
 

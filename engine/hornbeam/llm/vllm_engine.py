@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -221,6 +222,8 @@ def _start_engine(directory: Path, settings: ModelSettings, device: Literal["cpu
         }
     for name, value in environment.items():
         os.environ.setdefault(name, value)
+    # What is logged while vLLM is imported comes before its own settings for logs.
+    logging.getLogger("vllm").setLevel(os.environ["VLLM_LOGGING_LEVEL"])
     from vllm import EngineArgs
     from vllm.v1.engine.llm_engine import LLMEngine
 

@@ -33,9 +33,9 @@ word ::= [^"\\ \x00-\x1f]{1,24}
 
 
 _SENTENCE_WORDS = """
-a after also an and are as at be been before between both but by during for from had has have in into is it its
-more of on one or other over since that the their these they this to under until was were where which who whose
-with
+a after also an and are as at be been before between both but by during for from had has have in into is it
+its more of on one or other over since that the their these they this to under until was were where which who
+whose with
 """
 #: Words that no fact need hold, to make a sentence of those that stand in the facts.
 CONNECTING = tuple(_SENTENCE_WORDS.split())

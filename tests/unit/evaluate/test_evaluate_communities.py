@@ -51,6 +51,10 @@ def test_both_forms_of_file_are_read(folder: Path) -> None:
     [
         ("small.gml", "graph [ node [ id 0 label ", "not a GML graph"),
         ("small.gml", 'graph [ node [ id 0 label "A" ] ]', "no 'value'"),
+        ("small.gml", "graph 5", "not a GML graph"),
+        ("small.gml", "graph " + "[ a " * 5000, "not a GML graph"),
+        ("deep/list.edges.tsv", "0\t" + "1" * 5000, "edge 1 ends at"),
+        ("deep/list.labels.tsv", "0\ta\n0\tb\n", "each once"),
         ("deep/list.edges.tsv", "0\t1\n0\t9\n", "edge 2 ends at '9'"),
         ("deep/list.edges.tsv", "0\t1\nx\t1\n", "line 2"),
         ("deep/list.labels.tsv", "0\ta\n2\tb\n", "nodes must be 0 to 1"),
@@ -67,6 +71,13 @@ def test_a_file_in_no_form_is_one_clear_error(
     with pytest.raises(UsageError, match=message) as caught:
         labelled_graphs(folder)
     assert "\n" not in str(caught.value).strip()
+
+
+def test_a_folder_may_be_called_like_a_graph_and_a_file_begin_with_a_mark(folder: Path) -> None:
+    (folder / "folder.gml").mkdir()
+    labels = folder / "deep" / "list.labels.tsv"
+    labels.write_text("\ufeff" + labels.read_text(encoding="utf-8"), encoding="utf-8")
+    assert len(labelled_graphs(folder)) == 2
 
 
 def test_a_path_without_graphs_is_an_error(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -31,12 +33,34 @@ def test_similarity_and_agreement_are_those_that_were_planted(noise: float, mixi
 
 def test_vectors_that_say_nothing_leave_the_edges() -> None:
     signals = measured(planted_graph(N, Planting(noise=float("inf")), seed=1))
-    assert (signals.similarity, signals.neighbour_weight, signals.hops) == (0.0, 1.0, 3)
+    assert (signals.similarity, signals.neighbour_weight, signals.hops) == (0.0, 1.0, 6)
 
 
 def test_edges_that_say_nothing_leave_the_vectors() -> None:
     signals = measured(planted_graph(N, Planting(mixing=1.0), seed=1))
     assert (signals.agreement, signals.neighbour_weight) == (0.0, 0.0)
+
+
+def test_edges_that_vectors_do_not_follow_are_heard_on_their_own() -> None:
+    kinds = Planting(mixing=0.1, kinds=8, topic_weight=0.0, between_kinds=True)
+    signals = measured(planted_graph(N, kinds, seed=1))
+    assert signals.similarity > 0.3  # vectors say something
+    assert signals.agreement < 0.2  # other than the edges
+    assert signals.edge_weight > 1.0
+    agreed = measured(planted_graph(N, Planting(mixing=0.2), seed=1))
+    random_edges = measured(planted_graph(N, Planting(mixing=1.0), seed=1))
+    assert agreed.edge_weight == 0.0
+    assert random_edges.edge_weight < 0.1
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e300])
+def test_what_is_not_finite_is_refused(bad: float) -> None:
+    graph = planted_graph(100, Planting(dimension=8), seed=0)
+    for name in ("entity_vectors", "relation_vectors"):
+        vectors = getattr(graph, name).astype(np.float64)
+        vectors[7, 3] = bad
+        with pytest.raises(ValueError, match=f"{name} holds NaN or infinity"):
+            measured(replace(graph, **{name: vectors}))
 
 
 def test_relation_types_count_where_they_tell_topics_apart() -> None:
