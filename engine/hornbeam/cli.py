@@ -173,6 +173,7 @@ def search(
     as_json: JsonOption = False,
 ) -> None:
     """Retrieve entities, triples, paths, communities and chunks; no model call."""
+    _not_empty(text, "TEXT")
     settings = _settings(config, changes, {"device": device, "retrieve.top_k": top_k})
     _quiet_libraries()
     # Threads that spin while they wait starve each other on shared cores (one question 172 → 18 ms beside two
@@ -220,6 +221,7 @@ def query(
     as_json: JsonOption = False,
 ) -> None:
     """Answer a question from the index, with citations of document and character span."""
+    _not_empty(question, "QUESTION")
     engines: dict[str, Literal["mix", "naive"]] = {"auto": "mix", "mix": "mix", "naive": "naive"}
     if engine not in engines:
         raise typer.BadParameter(f"'{engine}' is not one of {', '.join(engines)}", param_hint="--engine")
@@ -424,6 +426,11 @@ def _fail(error: Exception, code: int) -> None:
     hint = "" if isinstance(error, HornbeamError) else " (run 'hornbeam --debug …' for a traceback)"
     print(f"error: {kind}{message}{hint}", file=sys.stderr)
     sys.exit(code)
+
+
+def _not_empty(text: str, argument: str) -> None:
+    if not text.strip():
+        raise typer.BadParameter("it is empty", param_hint=argument)
 
 
 def _settings(config: Path | None, changes: list[str] | None, flags: dict[str, Any]) -> Settings:

@@ -41,6 +41,10 @@ class ModelSettings(Section):
     gpu_memory_utilization: float = Field(0.9, gt=0, le=1)
     cpu_kv_cache_gib: int = Field(2, ge=1, description="key-value cache of the CPU build")
     quantization: str | None = None
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
+        "auto",
+        description="auto: float32 on the CPU, where answers then hardly follow the batch; bfloat16 on a GPU",
+    )
     seed: int = 42
     request_timeout_s: float = Field(300.0, gt=0, description="for a model behind a URL")
 

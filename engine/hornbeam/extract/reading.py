@@ -47,7 +47,7 @@ def read_entities(completion: Completion, lexicon: SpanLexicon, schema: GraphSch
         if not spans:
             continue
         found = FoundEntity(
-            name=name, type=entity_type, confidence=confidence.of(item.spans), spans=tuple(spans)
+            name=name, type=entity_type, confidence=rounded(confidence.of(item.spans)), spans=tuple(spans)
         )
         repeated += name in best
         if name not in best or found.confidence > best[name].confidence:
@@ -76,7 +76,7 @@ def read_relations(
             continue
         repeated += key in relations
         score = entities[head].confidence * confidence.of(item.spans[1:2]) * confidence.of(item.spans[2:3])
-        relations.setdefault(key, FoundRelation(head=head, type=key[1], tail=tail, confidence=score))
+        relations.setdefault(key, FoundRelation(head=head, type=key[1], tail=tail, confidence=rounded(score)))
 
     attributes: dict[tuple[int, str, str], FoundAttribute] = {}
     complete = False
@@ -99,12 +99,20 @@ def read_relations(
                     value=fact[2],
                     start=place[0],
                     end=place[1],
-                    confidence=entities[owner].confidence
-                    * confidence.of(item.spans[1:2])
-                    * confidence.of(item.spans[2:3]),
+                    confidence=rounded(
+                        entities[owner].confidence
+                        * confidence.of(item.spans[1:2])
+                        * confidence.of(item.spans[2:3])
+                    ),
                 ),
             )
     return ReadRelations(tuple(relations.values()), tuple(attributes.values()), complete, repeated)
+
+
+def rounded(confidence: float) -> float:
+    """To three decimals: what the company of a prompt in its batch does to a probability (10⁻⁶ in float32)
+    does not make another graph of a run that was stopped and resumed."""
+    return round(confidence, 3)
 
 
 def _value_place(

@@ -40,11 +40,13 @@ class VllmModel:
     def identity(self) -> ModelIdentity:
         if self._identity is None:
             distribution, version = vllm_distribution(self._device)
+            dtype = _dtype(self._settings, self._device)
             self._identity = ModelIdentity(
                 name=self._directory.name,
-                fingerprint=directory_fingerprint(self._directory),
+                # Another precision, other answers.
+                fingerprint=f"{directory_fingerprint(self._directory)} {dtype}",
                 backend=f"{distribution} {version}, in process",
-                reason=f"{self._directory} is a model directory; device {self._device}",
+                reason=f"{self._directory} is a model directory; device {self._device}, {dtype}",
             )
         return self._identity
 
@@ -201,6 +203,14 @@ def vllm_distribution(device: Literal["cpu", "cuda"]) -> tuple[str, str]:
     )
 
 
+def _dtype(settings: ModelSettings, device: Literal["cpu", "cuda"]) -> str:
+    if settings.dtype != "auto":
+        return settings.dtype
+    # In bfloat16 a prompt's answer follows what else is in its batch, and a run that was stopped and resumed
+    # has other batches: it would end with another graph.
+    return "float32" if device == "cpu" else "bfloat16"
+
+
 def _start_engine(directory: Path, settings: ModelSettings, device: Literal["cpu", "cuda"]) -> LLMEngine:
     vllm_distribution(device)
     environment = {
@@ -229,7 +239,7 @@ def _start_engine(directory: Path, settings: ModelSettings, device: Literal["cpu
 
     arguments: dict[str, Any] = {
         "model": str(directory),
-        "dtype": "bfloat16",
+        "dtype": _dtype(settings, device),
         "seed": settings.seed,
         "max_model_len": settings.max_model_len,
         "max_num_seqs": settings.max_num_seqs,
