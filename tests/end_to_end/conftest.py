@@ -28,6 +28,7 @@ DOCUMENTS = ("ilsabet-corvane.txt", "tolvemere.md", "selkie-turbine.md", "hu-lan
 
 @dataclass(frozen=True)
 class Indexed:
+    corpus: Path
     index: Path
     version: Version
     report: dict[str, Any]
@@ -71,7 +72,7 @@ def indexed(
     index = tmp_path_factory.mktemp("index")
     run = build([folder], index, settings, model, embedder)
     version = open_current(index)
-    return Indexed(index, version, run.to_json(), KnowledgeBase.open(version.directory, embedder))
+    return Indexed(folder, index, version, run.to_json(), KnowledgeBase.open(version.directory, embedder))
 
 
 def _command() -> list[str]:
