@@ -4,9 +4,9 @@ The model behind the estimates. Every entity has a topic; its centred vector is 
 
     v_i = c(topic of i) + noise,    |c|² : |noise|² = 1 : σ²
 
-so two of one topic have cosine q = 1 / (1 + σ²) in expectation, and an edge joins two of one topic with probability a, any two with probability 1 − a, so the
-two ends of an edge have cosine ρ = a q. The linear combination of an entity's vector and its neighbours' that
-tells most about its topic is then
+so two of one topic have cosine q = 1 / (1 + σ²) in expectation, and an edge joins two of one topic with
+probability a, any two with probability 1 − a, so the two ends of an edge have cosine ρ = a q. The linear
+combination of an entity's vector and its neighbours' that tells most about its topic is then
 
     v_i + λ Σ_j v_j,    λ = a σ² / (σ² + 1 − a)
 
@@ -63,8 +63,8 @@ FEW_EDGES = 3.0
 """Mean degree up to which communities are taken for wide."""
 LOUDEST_EDGES = 2.0
 CLEAR_VOICE = 0.25
-"""The edge slot's weight is ``LOUDEST_EDGES`` at this voice or above where a = 0; it falls to 0 as the voice does,
-and as a rises to a half."""
+"""The edge slot's weight is ``LOUDEST_EDGES`` at this voice or above where a = 0; it falls to 0 as the voice
+does, and as a rises to a half."""
 FEWEST = 32
 """Below so many entities nothing is estimated: the halfway values of ``Signals`` are taken."""
 
