@@ -95,7 +95,7 @@ class OrganiseSettings(Section):
     max_clusters: int = Field(200, ge=2, description="η of the initial clusters")
     restarts: int = Field(5, ge=1)
     merge_threshold: float = Field(
-        0.6, ge=0, le=2, description="ε: communities less unlike than this may merge; 0 = one, 1 = any two"
+        0.45, ge=0, le=2, description="ε: communities less unlike than this may merge; 0 = one, 1 = any two"
     )
     refinements: int = Field(2, ge=0, description="rounds of moving entities and merging again")
     max_community_size: int = Field(60, ge=2)

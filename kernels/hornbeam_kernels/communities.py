@@ -23,6 +23,8 @@ from hornbeam_kernels.tree import community_levels
 ALL_DIMENSIONS_BELOW = 100_000
 """From this many entities on, rows keep the ``DIMENSIONS`` principal axes of the vectors."""
 DIMENSIONS = 128
+CLEARLY = 1.05
+"""Leiden's modularity over the dual method's from which its communities are taken: silent vectors."""
 MOST_REFINEMENTS = 64
 """Rounds of colour refinement at most: only graphs of many equal vectors take more than two."""
 
@@ -52,7 +54,7 @@ class Method:
     partitioner: Literal["dual", "leiden"] = "dual"
     representation: Literal["propagated", "paper"] = "propagated"
     merging: Literal["calibrated", "centres"] = "calibrated"
-    threshold: float = 0.6
+    threshold: float = 0.45
     """ε: communities less dissimilar than this may merge"""
     max_size: int = 60
     """Entities of a community at most. (Communities of fewer than ``members_per_cluster`` are seldom told
@@ -103,7 +105,7 @@ def community_tree(
     result does not depend on the order of entities or triples nor on the number of threads: all steps run in
     ``canonical_order``, whose caveat is about entities that nothing tells apart. The relation types keep
     their order. Vectors are brought to length 1 first. Where vectors say nothing, Leiden's communities are
-    taken if their modularity is higher.
+    taken if their modularity is clearly higher.
 
     Time O(n^1.2) or better as measured from 10³ to 10⁶ entities, see ``bench/RESULTS.md``. Memory: the rows
     [n, D] three times, D ≤ ``DIMENSIONS`` + R from ``ALL_DIMENSIONS_BELOW`` entities on, O(T), and blocks
@@ -152,9 +154,11 @@ def community_tree(
     else:
         leaves = dual_communities(rows, counts, method, signals, backend=backend, memory_limit=memory_limit)
         if signals is not None and signals.similarity == 0.0:
-            # Only the edges speak: what fits them better stands (trees are Leiden's).
+            # Only the edges speak. Modularity alone would join small communities; where it is clearly higher
+            # (trees, whose communities are wide), Leiden saw what propagation did not reach.
             by_edges = leiden(h, t, weights, n, max_size=method.max_size, seed=method.seed, backend=backend)
-            leaves = max((leaves, by_edges), key=lambda labels: modularity(h, t, weights, labels))
+            if modularity(h, t, weights, by_edges) > CLEARLY * modularity(h, t, weights, leaves):
+                leaves = by_edges
     levels = community_levels(
         rows,
         leaves,
