@@ -23,7 +23,7 @@ from hornbeam_kernels.tree import community_levels
 ALL_DIMENSIONS_BELOW = 100_000
 """From this many entities on, rows keep the ``DIMENSIONS`` principal axes of the vectors."""
 DIMENSIONS = 128
-CLEARLY = 1.05
+CLEARLY = 1.02
 """Leiden's modularity over the dual method's from which its communities are taken: silent vectors."""
 MOST_REFINEMENTS = 64
 """Rounds of colour refinement at most: only graphs of many equal vectors take more than two."""
