@@ -43,6 +43,22 @@ def triple_arrays(
     return h, r, t
 
 
+def edge_arrays(
+    heads: Any, tails: Any, weights: Any | None, n: int
+) -> tuple[Indices, Indices, NDArray[np.float64]]:
+    """Both ends of T edges as int64 [T] each and their weights float64 [T] (None: all 1), checked.
+
+    Raises ``ValueError`` on an index outside 0..n−1, unequal lengths, a negative or non-finite weight.
+    """
+    a, b = index_array(heads, n, "heads"), index_array(tails, n, "tails")
+    w = np.ones(len(a)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if not len(a) == len(b) == len(w):
+        raise ValueError(f"heads, tails and weights differ in length: {len(a)}, {len(b)}, {len(w)}")
+    if not np.isfinite(w).all() or (w < 0).any():
+        raise ValueError("weights must be finite and ≥ 0")
+    return a, b, w
+
+
 def label_array(labels: Any, n: int) -> Labels:
     """``labels`` as int32 [n] of values ≥ 0; ``ValueError`` otherwise."""
     array = index_array(labels, 2**31 - 1, "labels")

@@ -12,7 +12,7 @@ from hornbeam_kernels.backend import Backend
 from hornbeam_kernels.indexing import (
     Indices,
     Labels,
-    index_array,
+    edge_arrays,
     label_array,
     members_by_community,
     renumber,
@@ -47,7 +47,7 @@ def leiden(
     """
     if max_size < 1:
         raise ValueError(f"max_size must be ≥ 1, not {max_size}")
-    a, b, w = _edges(heads, tails, weights, n)
+    a, b, w = edge_arrays(heads, tails, weights, n)
     proper = (a != b) & (w > 0)
     graph = _symmetric(a[proper], b[proper], w[proper], n)  # CSR [n, n]
     labels = np.arange(n, dtype=np.int64)  # lonely nodes keep this
@@ -82,7 +82,7 @@ def modularity(heads: Any, tails: Any, weights: Any | None, labels: Any) -> floa
     the total weight. ``labels`` [n]. O(T + n) time and memory. Raises ``ValueError`` like ``leiden``.
     """
     own = label_array(labels, len(np.asarray(labels)))
-    a, b, w = _edges(heads, tails, weights, len(own))
+    a, b, w = edge_arrays(heads, tails, weights, len(own))
     total = float(w.sum())
     if total <= 0:
         return 0.0
@@ -99,7 +99,7 @@ def connected_components(heads: Any, tails: Any, n: int, *, backend: Backend | N
     SciPy, or pylibcugraph with a ``backend`` on a CUDA device. Raises ``ValueError`` on an index out of
     range, ``BackendUnavailableError`` where the device's library is not installed.
     """
-    a, b, w = _edges(heads, tails, None, n)
+    a, b, w = edge_arrays(heads, tails, None, n)
     if n == 0:
         return np.zeros(0, dtype=np.int32)
     if backend is not None and backend.on_device:
@@ -111,18 +111,6 @@ def connected_components(heads: Any, tails: Any, n: int, *, backend: Backend | N
     from scipy.sparse.csgraph import connected_components as components
 
     return renumber(components(_symmetric(a, b, w, n), directed=False)[1])
-
-
-def _edges(
-    heads: Any, tails: Any, weights: Any | None, n: int
-) -> tuple[Indices, Indices, NDArray[np.float64]]:
-    a, b = index_array(heads, n, "heads"), index_array(tails, n, "tails")
-    w = np.ones(len(a)) if weights is None else np.asarray(weights, dtype=np.float64)
-    if not len(a) == len(b) == len(w):
-        raise ValueError(f"heads, tails and weights differ in length: {len(a)}, {len(b)}, {len(w)}")
-    if not np.isfinite(w).all() or (w < 0).any():
-        raise ValueError("weights must be finite and ≥ 0")
-    return a, b, w
 
 
 def _symmetric(a: Indices, b: Indices, w: NDArray[np.float64], n: int) -> Any:

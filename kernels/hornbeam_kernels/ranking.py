@@ -39,7 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hornbeam_kernels.backend import Array, Backend, Sparse, block_rows, select_backend
-from hornbeam_kernels.indexing import Indices, index_array
+from hornbeam_kernels.indexing import Indices, edge_arrays
 
 QUERIES_A_BLOCK = 16
 """Columns of a block on the CPU: 16 float32 are one cache line of 64 bytes."""
@@ -102,12 +102,7 @@ def ranking_graph(
     weight.
     """
     backend = backend or select_backend("cpu")
-    h, t = index_array(heads, n, "heads"), index_array(tails, n, "tails")
-    w = np.ones(len(h)) if weights is None else np.asarray(weights, dtype=np.float64)
-    if not len(h) == len(t) == len(w):
-        raise ValueError(f"heads, tails and weights differ in length: {len(h)}, {len(t)}, {len(w)}")
-    if not np.isfinite(w).all() or (w < 0).any():
-        raise ValueError("weights must be finite and ≥ 0")
+    h, t, w = edge_arrays(heads, tails, weights, n)
     matrix, order, place = _transposed_walk(h, t, w, n, directed, reorder)
     indptr, indices, data = (backend.asarray(part) for part in (matrix.indptr, matrix.indices, matrix.data))
     fast, exact = (

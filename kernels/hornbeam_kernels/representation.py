@@ -61,14 +61,13 @@ def entity_representation(
     the two slots that it would fill as an end (head and tail), and a zero relation slot.
 
     Why another form: the paper's mean drowns the graph where an entity's own vector says nothing (the mean of
-    k unlike vectors has length about 1/√k, the entity's own share stays), and drowns the vector where the
-    edges say nothing; its head and tail slots hold the same thing twice. On planted graphs
-    (``bench/RESULTS.md``, "Communities") it finds nothing on either side, where the propagated form keeps up
-    with the better of Leiden and K-means and passes both where both signals are there. Steps that were tried
-    and measured: fixed own weight with neighbours' mean (good for edges alone, fails on vectors alone); a
-    neighbour's weight from q and a; one hop where vectors say something (a second adds more noise than news:
-    .93 against .98 at μ = .4) and six where they do not; centred slots (one relation type, or one theme over
-    all entities, no longer makes all alike); an edge slot, where vectors tell of other things than edges do.
+    k unlike vectors has length about 1/√k, the entity's own share stays), and mixes neighbours in where the
+    edges say nothing; its head and tail slots hold the same thing twice. Figures on planted graphs:
+    ``bench/RESULTS.md``, "Communities". Steps that were tried: a fixed own weight with neighbours' mean (good
+    for edges alone, fails on vectors alone); a neighbour's weight from q and a; one hop where vectors say
+    something (a second adds more noise than news: .93 against .98 at μ = .4) and six where they do not;
+    centred slots (one relation type, or one theme over all entities, no longer makes all alike); an edge
+    slot, where vectors tell of other things than edges do.
 
     ``dimensions``: the entity slot keeps that many principal axes of the vectors (None: all d), which is what
     holds a million entities in a few GiB.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -118,6 +121,25 @@ def test_a_method_that_is_none_is_refused() -> None:
         Method(partitioner="louvain")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="threshold"):
         Method(threshold=float("nan"))
+
+
+def test_the_number_of_threads_changes_no_bit() -> None:
+    code = (
+        "import hashlib; from hornbeam.evaluate.planted import *; from hornbeam_kernels.communities import *;"
+        "g = planted_graph(1500, Planting(relation_mixing=0.2, relation_types=800), seed=1);"
+        "t = community_tree(Graph(g.entity_vectors, g.relation_vectors, g.heads, g.relations, g.tails));"
+        "bits = t.rows.tobytes() + t.levels[0].tobytes();"
+        "print(hashlib.md5(bits).hexdigest(), t.signals.relation_weight > 0)"
+    )
+    found = set()
+    for threads in ("1", "2"):
+        environment = os.environ | {"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+        )
+        found.add(done.stdout)
+    assert len(found) == 1
+    assert found.pop().endswith("True\n")
 
 
 def test_entities_of_one_vector_are_told_apart_by_their_surroundings() -> None:
