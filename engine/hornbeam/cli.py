@@ -6,20 +6,30 @@ Exit codes: 0 done, 1 done with degraded or rejected items, 2 usage, 3 a gate re
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from hornbeam import __version__
+from hornbeam.commands import benchmarks, evaluation, schemas
+from hornbeam.commands.options import (
+    ConfigOption,
+    DeviceOption,
+    IndexOption,
+    JsonOption,
+    ModelOption,
+    SetOption,
+    not_empty,
+    print_json,
+    quiet_libraries,
+    settings_of,
+)
 from hornbeam.errors import HornbeamError
-from hornbeam.settings import Settings, load_settings
 
 app = typer.Typer(
     name="hornbeam",
@@ -29,45 +39,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-schema_app = typer.Typer(help="Look at schemas.", no_args_is_help=True)
-app.add_typer(schema_app, name="schema")
+app.add_typer(schemas.app, name="schema")
+app.add_typer(benchmarks.app, name="bench")
+app.add_typer(evaluation.app, name="evaluate")
 
 #: What typer makes of Ctrl-C.
 _INTERRUPTED = 130
-
-IndexOption = Annotated[Path, typer.Option("--index", metavar="DIR", help="The index directory.")]
-ConfigOption = Annotated[
-    Path | None, typer.Option("--config", metavar="FILE", help="Settings file (TOML).", show_default=False)
-]
-ModelOption = Annotated[
-    str | None,
-    typer.Option(
-        "--model",
-        metavar="DIR|URL",
-        help="Model directory or server; default: the embedded model.",
-        show_default=False,
-    ),
-]
-DeviceOption = Annotated[
-    str | None,
-    typer.Option("--device", metavar="auto|cpu|cuda", help="Where models run.", show_default=False),
-]
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="Any setting, e.g. chunk.max_tokens=200; repeatable.",
-        show_default=False,
-    ),
-]
-PredictionsOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--predictions", metavar="FILE", help="One JSON line per item, to recompute from.", show_default=False
-    ),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -91,12 +68,12 @@ def doctor(
     changes: SetOption = None,
 ) -> None:
     """Show what is installed, which backend serves each part and why, and what is missing."""
-    settings = _settings(config, changes, {"model.path": model, "device": device})
+    settings = settings_of(config, changes, {"model.path": model, "device": device})
     from hornbeam.doctor import examine, render
 
     diagnosis = examine(settings, config)
     if as_json:
-        _print_json(diagnosis.to_json())
+        print_json(diagnosis.to_json())
     else:
         from rich.console import Console
 
@@ -130,12 +107,12 @@ def index(
 
     Run again, it goes on where it was stopped; without changes it makes no model call.
     """
-    settings = _settings(
+    settings = settings_of(
         config,
         changes,
         {"schema_file": schema, "model.path": model, "device": device, "cost.gpu_hour_price": gpu_hour_price},
     )
-    _quiet_libraries()
+    quiet_libraries()
     from hornbeam.build import Build
     from hornbeam.llm.opening import open_model
     from hornbeam.opening import open_embedder
@@ -154,7 +131,7 @@ def index(
     finally:
         language_model.close()
     if as_json:
-        _print_json(build.to_json())
+        print_json(build.to_json())
     else:
         render_report(build.to_json(), index_directory)
     raise typer.Exit(report.exit_code)
@@ -173,9 +150,9 @@ def search(
     as_json: JsonOption = False,
 ) -> None:
     """Retrieve entities, triples, paths, communities and chunks; no model call."""
-    _not_empty(text, "TEXT")
-    settings = _settings(config, changes, {"device": device, "retrieve.top_k": top_k})
-    _quiet_libraries()
+    not_empty(text, "TEXT")
+    settings = settings_of(config, changes, {"device": device, "retrieve.top_k": top_k})
+    quiet_libraries()
     # Threads that spin while they wait starve each other on shared cores (one question 172 → 18 ms beside two
     # busy neighbours). Not where vLLM runs: there the waking costs more (64 chunks 81 → over 200 s).
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -185,7 +162,7 @@ def search(
     kb, version = open_knowledge_base(index_directory, settings)
     result = retrieve(kb, text, settings.retrieve)
     if as_json:
-        _print_json(result.to_json() | {"version": version.version_id})
+        print_json(result.to_json() | {"version": version.version_id})
         return
     for number, item in enumerate(result.items, start=1):
         routes = ", ".join(f"{route} #{place.rank}" for route, place in item.routes.items())
@@ -221,12 +198,12 @@ def query(
     as_json: JsonOption = False,
 ) -> None:
     """Answer a question from the index, with citations of document and character span."""
-    _not_empty(question, "QUESTION")
+    not_empty(question, "QUESTION")
     engines: dict[str, Literal["mix", "naive"]] = {"auto": "mix", "mix": "mix", "naive": "naive"}
     if engine not in engines:
         raise typer.BadParameter(f"'{engine}' is not one of {', '.join(engines)}", param_hint="--engine")
-    settings = _settings(config, changes, {"model.path": model, "device": device, "answer.mode": mode})
-    _quiet_libraries()
+    settings = settings_of(config, changes, {"model.path": model, "device": device, "answer.mode": mode})
+    quiet_libraries()
     from hornbeam.answer.loop import answer_question
     from hornbeam.answer.terminal import AnswerPrinter, answer_json
     from hornbeam.llm.opening import open_model
@@ -252,7 +229,7 @@ def query(
     finally:
         language_model.close()
     if as_json:
-        _print_json(answer_json(question, settings.answer.mode, engines[engine], version.version_id, printer))
+        print_json(answer_json(question, settings.answer.mode, engines[engine], version.version_id, printer))
 
 
 @app.command()
@@ -263,129 +240,9 @@ def status(index_directory: IndexOption, as_json: JsonOption = False) -> None:
 
     found = index_status(index_directory)
     if as_json:
-        _print_json(found)
+        print_json(found)
     else:
         render_status(found)
-
-
-@schema_app.command("show")
-def schema_show(
-    name: Annotated[str, typer.Argument(help="A seed schema or a file.", show_default=False)],
-    as_json: JsonOption = False,
-) -> None:
-    """Print a schema, whatever form it is written in."""
-    from hornbeam.schema import attribute_lines, entity_lines, load_schema, relation_lines
-
-    schema = load_schema(name)
-    if as_json:
-        _print_json(schema.to_dict())
-        return
-    print(f"{schema.name}, version {schema.version}")
-    for title, lines in (
-        ("Entity types", entity_lines(schema)),
-        ("Relation types (head, tail)", relation_lines(schema)),
-        ("Attribute types", attribute_lines(schema)),
-    ):
-        print(f"\n{title} ({len(lines)}):")
-        print("\n".join(f"  {line}" for line in lines))
-
-
-@schema_app.command("check")
-def schema_check(file: Annotated[str, typer.Argument(help="A schema file.", show_default=False)]) -> None:
-    """Say whether a schema file can be used; one line of what is wrong otherwise."""
-    from hornbeam.schema import load_schema
-
-    schema = load_schema(file)
-    print(
-        f"{file}: {len(schema.entity_types)} entity types, {len(schema.relation_types)} relation types, "
-        f"{len(schema.attribute_types)} attribute types"
-    )
-
-
-@schema_app.command("list")
-def schema_list() -> None:
-    """Name the seed schemas."""
-    from hornbeam.schema import seed_schemas
-
-    print("\n".join(seed_schemas()))
-
-
-bench_app = typer.Typer(help="Measure this machine.", no_args_is_help=True)
-app.add_typer(bench_app, name="bench")
-#: The scripts of bench/ read their own arguments, `--help` included.
-_PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
-
-
-@bench_app.command("extraction", context_settings=_PASSED_ON)
-def bench_extraction(arguments: typer.Context) -> None:
-    """Throughput of extraction: [PATH] --limit N --schema S --json."""
-    _run_benchmark("extraction", arguments)
-
-
-@bench_app.command("kernels", context_settings=_PASSED_ON)
-def bench_kernels(arguments: typer.Context) -> None:
-    """How the kernels grow: --sizes N,N --only NAME,NAME --plots DIR --json."""
-    _run_benchmark("kernels", arguments)
-
-
-def _run_benchmark(name: str, arguments: typer.Context) -> None:
-    _quiet_libraries()
-    from hornbeam.benchmarks import run_benchmark
-
-    raise typer.Exit(run_benchmark(name, arguments.args))
-
-
-evaluate_app = typer.Typer(help="Measure against known answers.", no_args_is_help=True)
-app.add_typer(evaluate_app, name="evaluate")
-
-
-@evaluate_app.command("communities")
-def evaluate_communities(
-    path: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[PATH]",
-            help="A graph with known communities or a folder of them (*.gml, *.edges.tsv beside "
-            "*.labels.tsv); none: planted graphs only.",
-            show_default=False,
-        ),
-    ] = None,
-    nodes: Annotated[
-        int, typer.Option(min=0, max=1_000_000, help="Entities of a planted graph; 0: none planted.")
-    ] = 2000,
-    mixing: Annotated[
-        float | None,
-        typer.Option(
-            min=0, max=1, help="Share of edges to anywhere; 1: edges say nothing.", show_default=False
-        ),
-    ] = None,
-    noise: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            help="Length of the vectors' noise beside a centre of length 1; inf: they say nothing.",
-            show_default=False,
-        ),
-    ] = None,
-    draws: Annotated[int, typer.Option(min=1, help="Planted graphs of each setting.")] = 3,
-    max_size: Annotated[int, typer.Option(min=2, help="Entities of a community, at most.")] = 100,
-    seed: Annotated[int, typer.Option(min=0, max=2**31, help="Of every method and the first draw.")] = 42,
-    predictions: PredictionsOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Dual perception, Leiden and K-means side by side: ARI, NMI, modularity, coherence."""
-    _quiet_libraries()
-    from hornbeam.evaluate.community_report import run
-
-    report = run(path, nodes, mixing, noise, draws, max_size, seed, predictions)
-    if as_json:
-        _print_json(report)
-    else:
-        from rich.console import Console
-
-        from hornbeam.evaluate.community_report import render
-
-        render(report, Console())
 
 
 def main() -> None:
@@ -426,36 +283,3 @@ def _fail(error: Exception, code: int) -> None:
     hint = "" if isinstance(error, HornbeamError) else " (run 'hornbeam --debug …' for a traceback)"
     print(f"error: {kind}{message}{hint}", file=sys.stderr)
     sys.exit(code)
-
-
-def _not_empty(text: str, argument: str) -> None:
-    if not text.strip():
-        raise typer.BadParameter("it is empty", param_hint=argument)
-
-
-def _settings(config: Path | None, changes: list[str] | None, flags: dict[str, Any]) -> Settings:
-    """File and environment, then `--set`, then named options."""
-    overrides: dict[str, Any] = {}
-    for change in changes or []:
-        key, equals, value = change.partition("=")
-        if not equals or not key.strip():
-            raise typer.BadParameter(f"'{change}' is not KEY=VALUE", param_hint="--set")
-        overrides[key.strip()] = value.strip()
-    overrides |= {key: value for key, value in flags.items() if value is not None}
-    return load_settings(config, overrides)
-
-
-def _quiet_libraries() -> None:
-    """Before torch is loaded: no hub is asked, and libraries' warnings are not the user's."""
-    import warnings
-
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    os.environ.setdefault("TRANSFORMERS_OFFLINE", "1")
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    if not os.environ.get("HORNBEAM_DEBUG"):
-        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
-        warnings.filterwarnings("ignore")
-
-
-def _print_json(document: Any) -> None:
-    print(json.dumps(document, ensure_ascii=False, indent=2))

@@ -1,0 +1,1 @@
+"""The commands beyond the main loop, one module a group. Heavy modules are imported inside the functions."""

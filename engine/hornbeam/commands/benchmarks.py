@@ -1,0 +1,30 @@
+"""`hornbeam bench`: measure this machine."""
+
+from __future__ import annotations
+
+import typer
+
+from hornbeam.commands.options import quiet_libraries
+
+app = typer.Typer(help="Measure this machine.", no_args_is_help=True)
+#: The scripts of bench/ read their own arguments, `--help` included.
+_PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+
+
+@app.command("extraction", context_settings=_PASSED_ON)
+def bench_extraction(arguments: typer.Context) -> None:
+    """Throughput of extraction: [PATH] --limit N --schema S --json."""
+    _run_benchmark("extraction", arguments)
+
+
+@app.command("kernels", context_settings=_PASSED_ON)
+def bench_kernels(arguments: typer.Context) -> None:
+    """How the kernels grow: --sizes N,N --only NAME,NAME --plots DIR --json."""
+    _run_benchmark("kernels", arguments)
+
+
+def _run_benchmark(name: str, arguments: typer.Context) -> None:
+    quiet_libraries()
+    from hornbeam.benchmarks import run_benchmark
+
+    raise typer.Exit(run_benchmark(name, arguments.args))

@@ -1,0 +1,79 @@
+"""Options and small helpers that the commands share."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hornbeam.settings import Settings, load_settings
+
+IndexOption = Annotated[Path, typer.Option("--index", metavar="DIR", help="The index directory.")]
+ConfigOption = Annotated[
+    Path | None, typer.Option("--config", metavar="FILE", help="Settings file (TOML).", show_default=False)
+]
+ModelOption = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="DIR|URL",
+        help="Model directory or server; default: the embedded model.",
+        show_default=False,
+    ),
+]
+DeviceOption = Annotated[
+    str | None,
+    typer.Option("--device", metavar="auto|cpu|cuda", help="Where models run.", show_default=False),
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Any setting, e.g. chunk.max_tokens=200; repeatable.",
+        show_default=False,
+    ),
+]
+PredictionsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--predictions", metavar="FILE", help="One JSON line per item, to recompute from.", show_default=False
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+
+
+def not_empty(text: str, argument: str) -> None:
+    if not text.strip():
+        raise typer.BadParameter("it is empty", param_hint=argument)
+
+
+def settings_of(config: Path | None, changes: list[str] | None, flags: dict[str, Any]) -> Settings:
+    """File and environment, then `--set`, then named options."""
+    overrides: dict[str, Any] = {}
+    for change in changes or []:
+        key, equals, value = change.partition("=")
+        if not equals or not key.strip():
+            raise typer.BadParameter(f"'{change}' is not KEY=VALUE", param_hint="--set")
+        overrides[key.strip()] = value.strip()
+    overrides |= {key: value for key, value in flags.items() if value is not None}
+    return load_settings(config, overrides)
+
+
+def quiet_libraries() -> None:
+    """Before torch is loaded: no hub is asked, and libraries' warnings are not the user's."""
+    import warnings
+
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    os.environ.setdefault("TRANSFORMERS_OFFLINE", "1")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    if not os.environ.get("HORNBEAM_DEBUG"):
+        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
+        warnings.filterwarnings("ignore")
+
+
+def print_json(document: Any) -> None:
+    print(json.dumps(document, ensure_ascii=False, indent=2))
