@@ -13,6 +13,7 @@ from device.comparison import Comparison, neighbours_found, no_worse, relative_e
 from hornbeam_kernels import cuda_libraries
 from hornbeam_kernels.backend import Backend
 from hornbeam_kernels.clustering import kmeans
+from hornbeam_kernels.density import dbscan
 from hornbeam_kernels.dual_perception import (
     centroids,
     community_counts,
@@ -137,6 +138,9 @@ def checks(size: int) -> list[Check]:
             return cuda_libraries.kmeans(vectors_on(backend)[:part], k, backend=backend)[0]
         return kmeans(clustered, k)
 
+    def dense(backend: Backend) -> Any:
+        return dbscan(g.x[:part], eps=0.4, min_samples=4, backend=backend)
+
     def tightness(labels: Any) -> float:
         sums = np.zeros((int(labels.max()) + 1, d))
         np.add.at(sums, labels, clustered)
@@ -183,6 +187,7 @@ def checks(size: int) -> list[Check]:
         Check("merging", merge, same_labels(0.99), 4 * few * d, "neighbours"),
         Check("refining", refine, same_labels(0.99), 4 * few * d, "neighbours"),
         Check("K-means", clusters, no_worse(tightness, 0.02, "−inertia/n"), 4 * clustered.size, "kmeans"),
+        Check("DBSCAN", dense, same_labels(0.99), 4 * part * d),
         Check(
             "Leiden",
             lambda b: leiden(g.heads, g.tails, None, size, backend=b),

@@ -9,6 +9,7 @@ This package knows no document, model or file and never imports ``hornbeam``. Im
 ``propagation``     vectors that take in their neighbours'
 ``representation``  entity vectors and triples → one unit row per entity
 ``clustering``      K-means, and clusters split until none is too large
+``density``         clusters where rows lie densely (DBSCAN by cosine)
 ``dual_perception`` structural + semantic score φ, centres, keywords
 ``closeness``       how close two communities are
 ``merging``         mutual-best merging of communities

@@ -1,10 +1,11 @@
-"""Library calls that only the CUDA backend makes: K-means, Leiden, components, nearest neighbours.
+"""Library calls that only the CUDA backend makes: K-means, DBSCAN, Leiden, components, nearest neighbours.
 
 Each keeps the contract of its CPU counterpart: arrays of the host or of the device in, labels on the host in
 normal form out. Which library does what:
 
 =============  =====================================================================
 K-means        cuML; cuVS where cuML is not installed
+DBSCAN         cuML (the core rows; ``density``'s array code where it is not installed)
 Leiden         pylibcugraph (flat; the hierarchy is ``partition``'s)
 components     pylibcugraph
 neighbours     faiss where it was built for GPUs and sees one; cuVS otherwise
@@ -25,7 +26,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hornbeam_kernels.backend import Array, Backend, BackendUnavailableError, row_blocks
+from hornbeam_kernels.backend import Array, Backend, BackendUnavailableError, block_rows, row_blocks
 from hornbeam_kernels.indexing import Labels, renumber
 
 REQUIREMENTS = {
@@ -57,7 +58,13 @@ def chosen_libraries() -> dict[str, str]:
             found[part] = choose()
         except BackendUnavailableError as error:
             found[part] = f"none: {error}"
+    found["dbscan"] = "cuml" if has_dbscan() else "array code"
     return found
+
+
+def has_dbscan() -> bool:
+    """Whether ``dbscan_cores`` has its library."""
+    return find_spec("cuml") is not None
 
 
 def kmeans(
@@ -114,6 +121,43 @@ def _cuvs_kmeans(x: Array, k: int, seed: int, iterations: int, backend: Backend)
     centres, _, _ = cuvs_kmeans.fit(settings, x, centroids=start)
     labels, inertia = cuvs_kmeans.predict(settings, x, centres)
     return backend.asarray(labels), float(inertia)
+
+
+def dbscan_cores(
+    rows: Any,
+    copies: Any,
+    *,
+    eps: float,
+    min_samples: int,
+    backend: Backend,
+    memory_limit: int | None = None,
+) -> Labels:
+    """The clusters of DBSCAN's core rows: labels int32 [n], −1 for every row that is no core.
+
+    ``rows`` [n, d] of unit length, ``copies`` integers [n] ≥ 1: how many such rows there are. Neighbours:
+    cosine distance ≤ ``eps``; a core row has ``min_samples`` neighbours, copies and itself counted. Which
+    cluster cuML gives to a row at a border depends on the order of the rows, so its answer for those is left
+    out. Time O(n² d), memory on the device: batches within ``memory_limit`` bytes. Raises ``ValueError`` when
+    ``rows`` is not [n, d], ``ImportError`` without cuML (``has_dbscan``).
+    """
+    x = _rows(rows, backend)
+    if x.shape[0] == 0:
+        return np.zeros(0, dtype=np.int32)
+    from cuml.cluster import DBSCAN
+
+    weights = backend.asarray(copies, dtype=backend.xp.float32)
+    _settle(backend)
+    fit = DBSCAN(
+        eps=eps,
+        min_samples=min_samples,
+        metric="cosine",
+        max_mbytes_per_batch=block_rows(1_000_000, memory_limit, backend),
+        output_type="cupy",
+    ).fit(x, sample_weight=weights)
+    labels = np.full(x.shape[0], -1, dtype=np.int32)
+    core = backend.to_numpy(fit.core_sample_indices_).astype(np.int64)
+    labels[core] = backend.to_numpy(fit.labels_)[core]
+    return labels
 
 
 def leiden(sources: Any, targets: Any, weights: Any, n: int, *, backend: Backend, seed: int = 42) -> Labels:

@@ -16,6 +16,7 @@ from hornbeam_kernels.adjacency import adjacency
 from hornbeam_kernels.backend import select_backend
 from hornbeam_kernels.closeness import CalibratedFit
 from hornbeam_kernels.clustering import kmeans, split_to_size
+from hornbeam_kernels.density import dbscan
 from hornbeam_kernels.dual_perception import (
     centres,
     centroids,
@@ -39,6 +40,7 @@ from support.kernel_references import (
     calibrated_fit_by_loops,
     centre_fit_by_loops,
     communities_by_loops,
+    dbscan_by_loops,
     graphs,
     jaccard_by_loops,
     merge_by_loops,
@@ -301,3 +303,26 @@ def test_kmeans_gives_each_distinct_row_its_own_cluster_when_there_are_few(
         np.testing.assert_array_equal(labels, renumber(which))
     else:
         assert labels.max() < k
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.integers(0, 40),
+    st.integers(1, 12),
+    st.sampled_from([0.0, 0.05, 0.3, 1.0, 2.0]),
+    st.integers(1, 5),
+    st.integers(0, 10**6),
+    st.sampled_from([1, None]),
+)
+def test_dbscan_is_the_plain_loops_in_any_order_of_rows(
+    n: int, distinct: int, eps: float, min_samples: int, seed: int, limit: int | None
+) -> None:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(distinct, 3))[rng.integers(0, distinct, n)]  # some rows more than once
+    x[rng.random(n) < 0.1] = 0
+    labels = dbscan(x, eps=eps, min_samples=min_samples, memory_limit=limit)
+    np.testing.assert_array_equal(labels, dbscan_by_loops(x, eps, min_samples))
+    order = rng.permutation(n)
+    again = dbscan(x[order], eps=eps, min_samples=min_samples)
+    np.testing.assert_array_equal(again == -1, labels[order] == -1)
+    np.testing.assert_array_equal(renumber(again), renumber(labels[order]))

@@ -92,7 +92,23 @@ def _cuml(made: FakeRapids) -> None:
             self.inertia_ = float(self.fitted.inertia_)
             return self
 
+    class DBSCAN:
+        def __init__(
+            self, *, eps: float, min_samples: int, metric: str, max_mbytes_per_batch: int, output_type: str
+        ):
+            assert max_mbytes_per_batch >= 1
+            assert output_type == "cupy"
+            self.fitted = sklearn.cluster.DBSCAN(eps=eps, min_samples=min_samples, metric=metric)
+
+        def fit(self, x: DeviceArray, sample_weight: DeviceArray) -> Any:
+            made.calls.append(("cuml.cluster.DBSCAN.fit", (self, x), {"sample_weight": sample_weight}))
+            self.fitted.fit(x.host, sample_weight=sample_weight.host)
+            self.labels_ = DeviceArray(self.fitted.labels_.astype(np.int32))
+            self.core_sample_indices_ = DeviceArray(self.fitted.core_sample_indices_.astype(np.int32))
+            return self
+
     made.add("cuml.cluster", "KMeans", KMeans)
+    made.add("cuml.cluster", "DBSCAN", DBSCAN)
 
 
 def _cuvs(made: FakeRapids) -> None:

@@ -172,6 +172,36 @@ def merge_by_loops(
         labels = renumber(np.array([joined.get(int(c), int(c)) for c in labels]))
 
 
+def dbscan_by_loops(x: np.ndarray, eps: float, min_samples: int) -> np.ndarray:
+    """DBSCAN by cosine: rows at a border go to the nearest core row, −1 is noise, numbers by occurrence."""
+    n = len(x)
+    lengths = [math.sqrt(sum(float(a) ** 2 for a in row)) for row in x]
+
+    def cosine(i: int, j: int) -> float:
+        return sum(float(a) * float(b) for a, b in zip(x[i], x[j], strict=True)) / (lengths[i] * lengths[j])
+
+    near = {
+        i: [j for j in range(n) if lengths[j] > 0 and (i == j or 1 - cosine(i, j) <= eps + 5e-7)]
+        for i in range(n)
+        if lengths[i] > 0
+    }
+    cores = [i for i in near if len(near[i]) >= min_samples]
+    labels = [-1] * n
+    for start in cores:
+        waiting = [start] if labels[start] < 0 else []
+        fresh = max(labels) + 1
+        while waiting:
+            i = waiting.pop()
+            labels[i] = fresh
+            waiting += [j for j in near[i] if j in cores and labels[j] < 0]
+    reached = {i: [j for j in near[i] if j in cores] for i in near if i not in cores}
+    for i, reachable in reached.items():
+        if reachable:
+            labels[i] = labels[max(reachable, key=lambda j: round(cosine(i, j), 6))]
+    order: dict[int, int] = {}
+    return np.array([-1 if c < 0 else order.setdefault(c, len(order)) for c in labels], dtype=np.int32)
+
+
 def pagerank_by_solving(g: dict[str, Any], personalisation: np.ndarray, damping: float) -> np.ndarray:
     """p = (1 − a) v + a Wᵀ p with what dangling nodes hold given back to v, as one dense linear system."""
     n = g["n"]

@@ -54,6 +54,8 @@ def recorded_calls() -> list[Call]:
             fakes = fake_rapids(*({"cuml", "cuvs", "pylibcugraph"} - set(absent)))
             use(fakes, patch, *absent)
             cuda_libraries.kmeans(rows(30), 3, backend=backend, restarts=2)
+            if not absent:
+                cuda_libraries.dbscan_cores(rows(9), np.ones(9), eps=0.3, min_samples=2, backend=backend)
             leiden([0, 1, 2], [1, 2, 3], None, 5, backend=backend)
             connected_components([0, 1], [1, 2], 4, backend=backend)
             search(build_index(rows(20), backend=backend), rows(2), 3)
@@ -101,7 +103,7 @@ PATHS = sorted({path for path, _, _ in CALLS})
 
 def test_the_fakes_saw_every_library() -> None:
     assert {path.split(".")[0] for path in PATHS} == {"cuml", "cuvs", "pylibcugraph"}
-    assert len(PATHS) == 20, PATHS
+    assert len(PATHS) == 22, PATHS
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -124,6 +126,7 @@ def test_the_real_package_takes_the_arguments(path: str) -> None:
     [
         ("cuml.cluster.KMeans", (), {"clusters": 3}),
         ("cuml.cluster.KMeans", (3,), {}),
+        ("cuml.cluster.DBSCAN", (), {"epsilon": 0.3}),
         ("cuvs.cluster.kmeans.KMeansParams", (), {"clusters": 3}),
         ("cuvs.neighbors.ivf_flat.IndexParams", (), {"lists": 3}),
         ("cuvs.neighbors.brute_force.search", (None, None), {}),
@@ -196,6 +199,9 @@ def test_libraries_wait_for_the_arrays_that_they_are_given(monkeypatch: pytest.M
     )
     starters = {
         "cuml.cluster.KMeans.fit": lambda: cuda_libraries.kmeans(rows(30), 3, backend=backend),
+        "cuml.cluster.DBSCAN.fit": lambda: cuda_libraries.dbscan_cores(
+            rows(9), np.ones(9), eps=0.3, min_samples=2, backend=backend
+        ),
         "pylibcugraph.SGGraph": lambda: connected_components([0], [1], 3, backend=backend),
         "cuvs.neighbors.brute_force.build": lambda: build_index(rows(9), backend=backend),
     }
@@ -204,6 +210,13 @@ def test_libraries_wait_for_the_arrays_that_they_are_given(monkeypatch: pytest.M
         run()
         made = [called for called, _, _ in fakes.calls]
         assert "settled" in made[: made.index(path)], path
+
+
+def test_dbscan_without_cuml_is_array_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    use(fake_rapids("cuvs"), monkeypatch, "cuml")
+    assert cuda_libraries.chosen_libraries()["dbscan"] == "array code"
+    with pytest.raises(ImportError):
+        cuda_libraries.dbscan_cores(rows(9), np.ones(9), eps=0.3, min_samples=2, backend=pretend_backend())
 
 
 def nothing_found(nothing: DeviceArray, queries: DeviceArray, k: int) -> DeviceArray:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from hornbeam_kernels.backend import Backend, select_backend
+from hornbeam_kernels.density import dbscan
 from hornbeam_kernels.dual_perception import (
     centroids,
     community_counts,
@@ -97,6 +98,7 @@ KERNELS: dict[str, Callable[[Backend], Any]] = {
     "own scores": scores,
     "ranking": rank,
     "merging": merge,
+    "density": lambda b: dbscan(VECTORS[0], eps=0.15, min_samples=3, backend=b),
 }
 
 

@@ -11,9 +11,10 @@ import networkx
 import numpy as np
 import pytest
 
-from hornbeam_kernels import cuda_libraries
+from hornbeam_kernels import cuda_libraries, density
 from hornbeam_kernels.backend import Backend, block_rows, select_backend
 from hornbeam_kernels.communities import Graph, Method, community_tree
+from hornbeam_kernels.density import dbscan
 from hornbeam_kernels.dual_perception import (
     centroids,
     community_counts,
@@ -33,6 +34,7 @@ from hornbeam_kernels.signals import Signals, measure_signals
 from support.kernel_references import (
     centre_fit_by_loops,
     communities_by_loops,
+    dbscan_by_loops,
     jaccard_by_loops,
     merge_by_loops,
     pagerank_by_solving,
@@ -241,6 +243,36 @@ def test_kmeans_of_few_rows_gives_each_a_label(backend: Backend, part: Part, n: 
 
         labels = kmeans(x, k)
     assert labels.tolist() == list(range(n))
+
+
+@pytest.mark.parametrize("library", [True, False])
+@pytest.mark.parametrize("limit", [None, 64])
+@pytest.mark.parametrize(("eps", "min_samples"), [(0.02, 2), (0.05, 4), (0.2, 3)])
+def test_dbscan_finds_what_lies_densely(
+    backend: Backend,
+    monkeypatch: pytest.MonkeyPatch,
+    library: bool,
+    limit: int | None,
+    eps: float,
+    min_samples: int,
+) -> None:
+    monkeypatch.setattr(density, "DEVICE_MIN_ROWS", 2)
+    if not library:
+        monkeypatch.setattr(cuda_libraries, "has_dbscan", lambda: False)
+    x, _ = planted(60, 4, d=3)
+    x = np.concatenate((x, x[:7], -x[:3], np.zeros((1, 3)), np.random.default_rng(0).normal(size=(9, 3))))
+    labels = dbscan(x, eps=eps, min_samples=min_samples, backend=backend, memory_limit=limit)
+    assert labels.dtype == np.int32
+    np.testing.assert_array_equal(labels, dbscan_by_loops(x, eps, min_samples))
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_dbscan_of_few_rows(backend: Backend, monkeypatch: pytest.MonkeyPatch, n: int) -> None:
+    monkeypatch.setattr(density, "DEVICE_MIN_ROWS", 0)
+    x = np.eye(4, dtype=np.float32)[:n]
+    assert dbscan(x, eps=0.5, min_samples=1, backend=backend).tolist() == list(range(n))
+    assert dbscan(x, eps=0.5, min_samples=2, backend=backend).tolist() == [-1] * n
+    assert dbscan(0 * x, eps=2, min_samples=1, backend=backend).tolist() == [-1] * n
 
 
 def test_communities_of_cliques_are_the_cliques(backend: Backend, part: Part) -> None:
