@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,9 +25,10 @@ from hornbeam.pipeline.reading import read_documents
 from hornbeam.pipeline.recipe import make_recipe
 from hornbeam.pipeline.report import BuildReport, make_report
 from hornbeam.progress import Progress
+from hornbeam.records import Document, Rejection, Retry
 from hornbeam.schema.model import GraphSchema
 from hornbeam.settings import Settings
-from hornbeam.store.ledger import Ledger
+from hornbeam.store.ledger import Ledger, check_is_index
 from hornbeam.store.lock import write_lock
 from hornbeam.store.versions import promote
 
@@ -59,25 +60,32 @@ class Build:
         self._seconds: dict[str, float] = {}
         self._report = BuildReport()
 
-    def run(self, paths: Sequence[Path | str]) -> BuildReport:
+    def run(self, paths: Sequence[Path | str], retry: Collection[Retry] = ()) -> BuildReport:
         """Read `paths`, bring the index up to date and publish a version.
+
+        Args:
+            retry: take up chunks of these kinds again and no others.
 
         Raises:
             UsageError: a path does not exist.
             ModelError: the prompt does not fit the model.
-            StoreError: the index cannot be written, or another process writes it.
+            StoreError: the index cannot be written, or another process writes it; there is none to retry.
         """
         chunk = self._settings.chunk
         # These complain before anything is written.
         self._extractor.check_room(chunk.max_tokens)
-        corpus = read_corpus(paths, self._settings.corpus)
+        corpus: Iterator[Document | Rejection] = iter(())
+        if retry:
+            check_is_index(self._index)
+        else:
+            corpus = read_corpus(paths, self._settings.corpus)
         chunker = Chunker(self._model.tokenizer, chunk.max_tokens, chunk.overlap_tokens)
         with write_lock(self._index), Ledger(self._index, create=True) as ledger:
             run = ledger.runs.start()
             with self._timed("read"):
                 reading = read_documents(corpus, ledger, run, chunker, self._recipe.chunking, self._progress)
             with self._timed("extract"):
-                extraction = extract_chunks(ledger, run, self._extractor, self._recipe, self._progress)
+                extraction = extract_chunks(ledger, run, self._extractor, self._recipe, self._progress, retry)
             inputs = version_inputs(ledger, self._recipe, extraction.unsettled)
             version = existing = find_finished(self._index, inputs)
             if version is None:

@@ -30,6 +30,7 @@ from hornbeam.commands.options import (
     settings_of,
 )
 from hornbeam.errors import HornbeamError
+from hornbeam.records import Retry
 
 app = typer.Typer(
     name="hornbeam",
@@ -83,10 +84,20 @@ def doctor(
 
 @app.command()
 def index(
-    paths: Annotated[
-        list[str], typer.Argument(metavar="PATH…", help="Folders, files or globs.", show_default=False)
-    ],
     index_directory: IndexOption,
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="PATH…", help="Folders, files or globs.", show_default=False),
+    ] = None,
+    retry: Annotated[
+        list[Retry] | None,
+        typer.Option(
+            "--retry",
+            help="In place of PATH: take up chunks again that failed, or that lost something, and read "
+            "nothing; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
     schema: Annotated[
         str | None,
         typer.Option(
@@ -107,6 +118,8 @@ def index(
 
     Run again, it goes on where it was stopped; without changes it makes no model call.
     """
+    if bool(paths) == bool(retry):
+        raise typer.BadParameter("give either a PATH to read or --retry, not both", param_hint="PATH…")
     settings = settings_of(
         config,
         changes,
@@ -127,7 +140,7 @@ def index(
             build = Build(
                 index_directory, settings, loaded, language_model, open_embedder(settings), progress
             )
-            report = build.run(paths)
+            report = build.run(paths or [], retry or [])
     finally:
         language_model.close()
     if as_json:

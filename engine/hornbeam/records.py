@@ -34,6 +34,13 @@ class ChunkState(StrEnum):
     FAILED = "failed"
 
 
+class Retry(StrEnum):
+    """Chunks to take up again, and no others."""
+
+    FAILED = "failed"  # without a result, or left incomplete by a failure of the model
+    DEGRADED = "degraded"  # something was cut or could not be asked for
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     document_id: str  # content hash of `text`: the same text is the same document
@@ -61,7 +68,8 @@ class Chunk:
     text: str  # document.text[start:end]
     tokens: int  # in tokens of the model in use
     state: str = ChunkState.PENDING.value
-    reason: str = ""
+    reason: str = ""  # why it is not done: a list with commas
+    rungs: str = ""  # what was tried beyond one call a stage: a list with commas
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,7 @@ def render_status(status: dict[str, Any]) -> None:
         f"{chunks[state]} {state}" for state in ("done", "degraded", "failed") if state in chunks
     )
     console.print(f"chunks       {chunks['known']}" + (f": {states} in the last build" if states else ""))
+    _print_states(console, chunks.get("states", []))
     if counts := status["counts"]:
         console.print(
             f"graph        {counts['entities']} entities, {counts['relations']} relations, "
@@ -104,6 +105,16 @@ def _print_lost_chunks(console: Any, chunks: dict[str, Any]) -> None:
         console.print(
             f"             {place}: {chunk['state']} ({chunk['reason']})", soft_wrap=True, markup=False
         )
+
+
+def _print_states(console: Any, states: list[dict[str, Any]]) -> None:
+    """Chunks by state, reason and rung of the ladder, where there is more to say than that all are done."""
+    if len(states) < 2 and not any(row["reasons"] or row["rungs"] for row in states):
+        return
+    for row in states:
+        lost = f", lost: {', '.join(row['reasons'])}" if row["reasons"] else ""
+        tried = f", tried: {', '.join(row['rungs'])}" if row["rungs"] else ""
+        console.print(f"             {row['chunks']} {row['state']}{lost}{tried}")
 
 
 def _print_tokens(console: Any, tokens: dict[str, dict[str, Any]]) -> None:

@@ -82,6 +82,15 @@ class ExtractSettings(Section):
     min_confidence: float = Field(0.0, ge=0, le=1, description="facts below stay out of the graph")
     examples: int = Field(3, ge=0, description="worked examples in the prompt")
     retries: int = Field(1, ge=0, description="of a call that failed")
+    retry_budget: float = Field(
+        2.0, ge=1, description="times the tokens for a list that was cut, asked again; 1: not asked again"
+    )
+    retry_splits: int = Field(
+        2, ge=0, le=6, description="how often a text may be halved whose list was still cut, or too long"
+    )
+    retry_types: int = Field(
+        1, ge=0, le=6, description="how often the types of a call may be halved whose list was still cut"
+    )
     window: int = Field(128, ge=1, description="requests submitted to the model at once")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from hornbeam.build import Build, BuildReport
 from hornbeam.llm.protocol import LanguageModel
 from hornbeam.progress import Progress
+from hornbeam.records import Retry
 from hornbeam.schema import GraphSchema, load_schema
 from hornbeam.settings import Settings
 from support.version_by_hand import HashedWords
@@ -40,6 +41,7 @@ def build(
     model: LanguageModel | None = None,
     schema: GraphSchema | None = None,
     settings: Settings | None = None,
+    retry: Collection[Retry] = (),
 ) -> BuildReport:
     """One run. The model is by default a walker of long lists, fresh every time."""
     return Build(
@@ -49,7 +51,7 @@ def build(
         model or walker(),
         HashedWords(),
         Progress(quiet=True),
-    ).run(paths)
+    ).run(paths, retry)
 
 
 def walker(**options: Any) -> GrammarWalker:

@@ -9,12 +9,14 @@ import pytest
 
 from hornbeam.build import Build, BuildReport
 from hornbeam.errors import ModelError, StoreError, UsageError
-from hornbeam.extract.stages import ENTITIES, RELATIONS
+from hornbeam.extract.forms import ENTITIES, RELATIONS
 from hornbeam.grammar.relations import OPENING as RELATIONS_OPENING
 from hornbeam.llm.protocol import Request
 from hornbeam.organise.prompts import OPENING as NAMING_OPENING
 from hornbeam.progress import Progress
+from hornbeam.records import Retry
 from hornbeam.schema import GraphSchema, load_schema
+from hornbeam.settings import Settings
 from hornbeam.store.ledger import Ledger
 from hornbeam.store.lock import write_lock
 from hornbeam.store.versions import list_versions, open_current, promote
@@ -468,6 +470,57 @@ def test_a_chunk_that_lost_its_relations_to_a_failure_gets_them_from_the_next_ru
     assert second.relations > 0
     assert RELATIONS in second.tokens
     assert second.version == build(index.with_name("undisturbed"), [corpus]).version
+
+
+# Chunks taken up again
+
+
+def test_a_retry_reads_nothing_and_asks_for_the_failed_chunks_alone(corpus: Path, index: Path) -> None:
+    settings = walking_settings(gates={"max_failed_chunks": 1.0})
+    first = build(index, [corpus], model=walker(fail_when=entity_stage_fails("北京大学")), settings=settings)
+    assert first.chunks["failed"] > 0
+
+    untouched = build(index, [], settings=settings, retry=[Retry.DEGRADED])
+    assert untouched.chunks["failed"] == first.chunks["failed"]
+
+    second = build(index, [], settings=settings, retry=[Retry.FAILED])
+    assert second.documents["seen"] == 0
+    assert second.chunks["failed"] == 0
+    assert second.tokens[ENTITIES]["calls"] == first.chunks["failed"]
+    assert second.version == build(index.with_name("undisturbed"), [corpus], settings=settings).version
+
+
+def test_degraded_chunks_taken_up_again_with_more_tokens_make_another_version(
+    corpus: Path, index: Path
+) -> None:
+    def settings(budget: float) -> Settings:
+        ladder = {"retry_budget": budget, "retry_splits": 0, "retry_types": 0}
+        return walking_settings(extract={"max_output_tokens": 32} | ladder)
+
+    patient = walker(closing=0.01)
+    first = build(index, [corpus], model=patient, settings=settings(1.0))
+    assert first.chunks["degraded"] > 0
+    assert not first.chunks["rungs"]
+
+    # The ladder is no part of a result's key: the plain run repeats nothing.
+    plain = build(index, [corpus], model=walker(closing=0.01), settings=settings(20.0))
+    assert "entities" not in plain.tokens
+
+    again = build(index, [], model=walker(closing=0.01), settings=settings(20.0), retry=[Retry.DEGRADED])
+    check_invariants(directory(index, again))
+    assert again.version != plain.version
+    assert again.chunks["degraded"] < first.chunks["degraded"]
+    assert again.chunks["rungs"]["budget"] > 0
+    assert sum(row["chunks"] for row in again.chunks["states"]) == again.chunks["total"]
+
+    same = build(index, [], model=walker(closing=0.01), settings=settings(20.0), retry=[Retry.DEGRADED])
+    assert same.version == again.version
+
+
+def test_there_is_nothing_to_retry_where_there_is_no_index(index: Path) -> None:
+    with pytest.raises(StoreError, match="is no index"):
+        build(index, [], retry=[Retry.FAILED])
+    assert not index.exists()
 
 
 def test_communities_that_a_failure_left_unnamed_are_reported_and_named_by_the_next_run(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hornbeam.extract.result import FoundAttribute, FoundEntity, FoundRelation
 from hornbeam.grammar.reading import SpanConfidence, read_items
@@ -20,6 +20,16 @@ class ReadEntities:
     complete: bool  # the list was closed
     repeated: int
 
+    def shifted(self, start: int) -> ReadEntities:
+        """As read from a piece that begins at `start`, with offsets of the chunk."""
+        if not start:
+            return self
+        entities = tuple(
+            entity.model_copy(update={"spans": tuple((a + start, b + start) for a, b in entity.spans)})
+            for entity in self.entities
+        )
+        return replace(self, entities=entities)
+
 
 @dataclass(frozen=True, slots=True)
 class ReadRelations:
@@ -27,6 +37,32 @@ class ReadRelations:
     attributes: tuple[FoundAttribute, ...]
     complete: bool
     repeated: int
+
+    def shifted(self, start: int, indices: Sequence[int]) -> ReadRelations:
+        """As read from a piece that begins at `start`, with offsets of the chunk.
+
+        Args:
+            indices: of the piece's entities among the chunk's.
+        """
+        if not start and list(indices) == list(range(len(indices))):
+            return self
+        return replace(
+            self,
+            relations=tuple(
+                fact.model_copy(update={"head": indices[fact.head], "tail": indices[fact.tail]})
+                for fact in self.relations
+            ),
+            attributes=tuple(
+                fact.model_copy(
+                    update={
+                        "entity": indices[fact.entity],
+                        "start": fact.start + start,
+                        "end": fact.end + start,
+                    }
+                )
+                for fact in self.attributes
+            ),
+        )
 
 
 def read_entities(completion: Completion, lexicon: SpanLexicon, schema: GraphSchema) -> ReadEntities:
@@ -107,6 +143,41 @@ def read_relations(
                 ),
             )
     return ReadRelations(tuple(relations.values()), tuple(attributes.values()), complete, repeated)
+
+
+def merge_entities(reads: Sequence[ReadEntities], lexicon: SpanLexicon) -> tuple[FoundEntity, ...]:
+    """What several calls found in one chunk, in reading order, each with all its places.
+
+    A name that has two types keeps the one with the higher confidence, as within one answer.
+    """
+    if len(reads) == 1:
+        return reads[0].entities
+    best: dict[str, FoundEntity] = {}
+    places: dict[str, set[tuple[int, int]]] = {}
+    for entity in (entity for read in reads for entity in read.entities):
+        if entity.name not in best:
+            places[entity.name] = set(lexicon.occurrences(entity.name))
+        places[entity.name].update(entity.spans)
+        if entity.name not in best or entity.confidence > best[entity.name].confidence:
+            best[entity.name] = entity
+    merged = [
+        entity.model_copy(update={"spans": tuple(sorted(places[name]))}) for name, entity in best.items()
+    ]
+    return tuple(sorted(merged, key=lambda entity: entity.spans[0]))
+
+
+def merge_facts(
+    reads: Sequence[ReadRelations],
+) -> tuple[tuple[FoundRelation, ...], tuple[FoundAttribute, ...]]:
+    """The facts of several calls, each once, with its first confidence."""
+    relations: dict[tuple[int, str, int], FoundRelation] = {}
+    attributes: dict[tuple[int, str, str], FoundAttribute] = {}
+    for read in reads:
+        for relation in read.relations:
+            relations.setdefault((relation.head, relation.type, relation.tail), relation)
+        for attribute in read.attributes:
+            attributes.setdefault((attribute.entity, attribute.type, attribute.value), attribute)
+    return tuple(relations.values()), tuple(attributes.values())
 
 
 def rounded(confidence: float) -> float:

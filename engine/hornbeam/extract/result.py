@@ -15,7 +15,17 @@ class Reason(StrEnum):
     ENTITIES_CUT = "entities_cut"  # the list of entities hit the token limit; the complete ones are kept
     RELATIONS_CUT = "relations_cut"
     PROMPT_TOO_LONG = "prompt_too_long"
+    GRAMMAR_TOO_LARGE = "grammar_too_large"  # no smaller one says the same
     MODEL_ERROR = "model_error"
+
+
+class Rung(StrEnum):
+    """What was tried when a call could not give all: the steps of the ladder, also a closed list."""
+
+    BUDGET = "budget"  # the same call with more tokens
+    SPLIT = "split"  # two calls over the halves of the text
+    TYPES = "types"  # two calls over the halves of the types
+    GRAMMAR_SPLIT = "grammar_split"  # two calls in place of one whose grammar was too large
 
 
 class _Stored(BaseModel):
@@ -68,4 +78,5 @@ class ChunkExtraction(_Stored):
     reasons: tuple[Reason, ...] = ()
     detail: str = ""  # of a failure
     repeated: int = 0  # items that said again what an earlier one said
-    usage: dict[str, StageUsage] = {}  # pydantic copies it
+    rungs: dict[Rung, int] = {}  # how often each was climbed; pydantic copies it
+    usage: dict[str, StageUsage] = {}

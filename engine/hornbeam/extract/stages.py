@@ -1,22 +1,34 @@
 """Two-stage extraction of many chunks, the model's batch kept full.
 
 A chunk's second call is submitted as soon as its first returns: there is no barrier between the stages, and
-the first call's key-value blocks are still in the cache.
+the first call's key-value blocks are still in the cache. What a call cannot give, other calls are asked for
+(`hornbeam.extract.ladder`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias, TypeVar
 
 from hornbeam.errors import ModelError
+from hornbeam.extract.forms import EntityForm, Form, Question, Read, RelationForm
+from hornbeam.extract.ladder import Call, Ladder, Piece, with_types
 from hornbeam.extract.prompts import ExtractionPrompt
-from hornbeam.extract.reading import read_entities, read_relations
-from hornbeam.extract.result import ChunkExtraction, FoundEntity, Reason, StageUsage
+from hornbeam.extract.reading import merge_entities, merge_facts
+from hornbeam.extract.result import (
+    ChunkExtraction,
+    FoundAttribute,
+    FoundEntity,
+    FoundRelation,
+    Reason,
+    Rung,
+    StageUsage,
+)
 from hornbeam.extract.room import ItemLimits
-from hornbeam.grammar.entities import entity_grammar
-from hornbeam.grammar.relations import NamedEntity, relation_grammar
 from hornbeam.grammar.spans import SpanLexicon
+from hornbeam.llm.conversations import Conversation, run_conversations
 from hornbeam.llm.protocol import Completion, LanguageModel, Request
 from hornbeam.records import ChunkState
 from hornbeam.schema.model import GraphSchema
@@ -24,32 +36,62 @@ from hornbeam.settings import ExtractSettings
 
 #: Part of the key of a stored result: raise it when the form of grammars or the reading of them changes.
 GRAMMAR_VERSION = "3"
-ENTITIES, RELATIONS = "entities", "relations"
+
+_Read = TypeVar("_Read", bound=Read)
+_Value = TypeVar("_Value")
+#: A part of a conversation.
+_Asking: TypeAlias = Generator[list[Request], list[Completion], _Value]
 
 
 @dataclass(slots=True)
-class _Job:
-    """One chunk on its way through the two calls."""
+class _Work:
+    """What became of one chunk so far."""
 
     key: str
-    text: str
-    lexicon: SpanLexicon
-    stage: str = ENTITIES
-    attempts: int = 0
-    entities: tuple[FoundEntity, ...] = ()
-    reasons: list[Reason] = field(default_factory=list)
-    repeated: int = 0
+    reasons: dict[Reason, None] = field(default_factory=dict)  # in the order in which they came
+    rungs: Counter[Rung] = field(default_factory=Counter)
     usage: dict[str, StageUsage] = field(default_factory=dict)
+    repeated: int = 0
+    detail: str = ""
+
+    def lose(self, reason: Reason, detail: str = "") -> None:
+        self.reasons[reason] = None
+        self.detail = self.detail or detail[:500]
+
+    def climb(self, step: tuple[Rung, list[Call]] | None, otherwise: Reason, detail: str = "") -> list[Call]:
+        """The calls of a step of the ladder, which is counted; where there is none, something is lost."""
+        if step is None:
+            self.lose(otherwise, detail)
+            return []
+        self.rungs[step[0]] += 1
+        return step[1]
+
+    def spend(self, stage: str, completion: Completion) -> None:
+        usage = completion.usage
+        spent = StageUsage(calls=1, prompt=usage.prompt, cached=usage.cached, output=usage.output)
+        self.usage[stage] = self.usage.get(stage, StageUsage()) + spent
 
 
 class Extractor:
-    """Extracts chunks with one model, one schema and one prompt."""
+    """Extracts chunks with one model, one schema and one prompt.
 
-    def __init__(self, model: LanguageModel, schema: GraphSchema, settings: ExtractSettings) -> None:
+    Args:
+        too_large: whether a grammar costs more than it may; its call is then made in parts.
+    """
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        schema: GraphSchema,
+        settings: ExtractSettings,
+        too_large: Callable[[str], bool] = lambda grammar: False,
+    ) -> None:
         self._model = model
         self._schema = schema
         self._settings = settings
+        self._too_large = too_large
         self._limits = ItemLimits(schema, model.tokenizer, settings)
+        self._ladder = Ladder(settings, model.max_model_len)
         self.prompt = ExtractionPrompt(schema, model, settings.examples)
 
     def check_room(self, max_chunk_tokens: int) -> None:
@@ -74,112 +116,109 @@ class Extractor:
     ) -> Iterator[tuple[str, ChunkExtraction]]:
         """Extract `(key, text)` pairs lazily; yields `(key, result)` as chunks finish, in any order.
 
-        At most `settings.window` chunks are on their way at once. A failed call is tried again, then becomes
-        a FAILED result: every chunk that goes in comes out.
+        At most `settings.window` calls are on their way at once. Every chunk that goes in comes out, also
+        one whose calls fail.
         """
-        jobs: dict[str, _Job] = {}
         source = iter(chunks)
-        exhausted = False
-        while jobs or not exhausted:
-            while not exhausted and len(jobs) < self._settings.window:
-                pair = next(source, None)
-                if pair is None:
-                    exhausted = True
-                    break
-                job = _Job(pair[0], pair[1], SpanLexicon(pair[1], self._settings.max_name_words))
-                if not self._submit(job):
-                    yield job.key, ChunkExtraction()
+
+        def following() -> Conversation[tuple[str, ChunkExtraction]] | None:
+            pair = next(source, None)
+            return None if pair is None else self._extract(*pair)
+
+        yield from run_conversations(self._model, following, self._settings.window, on_progress)
+
+    def _extract(self, key: str, text: str) -> Conversation[tuple[str, ChunkExtraction]]:
+        work = _Work(key)
+        whole = Piece(0, SpanLexicon(text, self._settings.max_name_words))
+        entities = yield from self._entities(work, whole)
+        relations, attributes = (yield from self._facts(work, whole, entities)) if entities else ((), ())
+        lost_all = bool(work.reasons) and not entities and Reason.ENTITIES_CUT not in work.reasons
+        state = ChunkState.FAILED if lost_all else ChunkState.DEGRADED if work.reasons else ChunkState.DONE
+        return key, ChunkExtraction(
+            entities=entities,
+            relations=relations,
+            attributes=attributes,
+            state=state,
+            reasons=tuple(work.reasons),
+            detail=work.detail,
+            repeated=work.repeated,
+            rungs=dict(work.rungs),
+            usage=work.usage,
+        )
+
+    def _entities(self, work: _Work, whole: Piece) -> _Asking[tuple[FoundEntity, ...]]:
+        form = EntityForm(self.prompt, self._limits, self._settings)
+        names_alone = with_types(self._schema, relation_types=(), attribute_types=())
+        reads = yield from self._ask(work, form, self._ladder.first(whole, names_alone))
+        work.repeated += sum(read.repeated for read in reads)
+        return merge_entities(reads, whole.lexicon) if reads else ()
+
+    def _facts(
+        self, work: _Work, whole: Piece, entities: tuple[FoundEntity, ...]
+    ) -> _Asking[tuple[tuple[FoundRelation, ...], tuple[FoundAttribute, ...]]]:
+        form = RelationForm(self.prompt, self._limits, self._settings, entities)
+        reads = yield from self._ask(work, form, self._ladder.first(whole, self._schema))
+        work.repeated += sum(read.repeated for read in reads)
+        return merge_facts(reads)
+
+    def _ask(self, work: _Work, form: Form[_Read], first: Call) -> _Asking[list[_Read]]:
+        """What a stage's calls said: one call, or what the ladder makes of it.
+
+        The complete items of a list that was cut are kept beside those of the calls that are made for it.
+        """
+        reads: list[_Read] = []
+        calls = [first]
+        while asked := self._questions(work, form, calls):
+            completions = yield [
+                self._request(work.key, number, call, question)
+                for number, (call, question) in enumerate(asked)
+            ]
+            calls = []
+            for (call, _), completion in zip(asked, completions, strict=True):
+                work.spend(form.name, completion)
+                if completion.finish_reason == "error":
+                    calls += self._after_error(work, call, completion)
                     continue
-                jobs[job.key] = job
-            on_progress(len(jobs))
-            if not jobs:
+                read = form.read(call, completion)
+                reads.append(read)
+                if not read.complete:
+                    step = self._ladder.after_cut(call, completion, types_first=form.types_first)
+                    calls += work.climb(step, form.cut)
+        return reads
+
+    def _questions(
+        self, work: _Work, form: Form[_Read], calls: Iterable[Call]
+    ) -> list[tuple[Call, Question]]:
+        """The calls that can be made and have something to ask for; a grammar that is too large, in parts."""
+        asked = []
+        waiting = deque(calls)
+        while waiting:
+            call = waiting.popleft()
+            question = form.question(call)
+            if question is None:
                 continue
-            for completion in self._model.poll():
-                job = jobs[completion.request_id]
-                result = self._advance(job, completion)
-                if result is not None:
-                    del jobs[job.key]
-                    yield job.key, result
+            if self._too_large(question.grammar):
+                parts = self._ladder.after_too_large(call, types_first=form.types_first)
+                waiting.extendleft(reversed(work.climb(parts, Reason.GRAMMAR_TOO_LARGE)))
+                continue
+            asked.append((call, question))
+        return asked
 
-    def _submit(self, job: _Job) -> bool:
-        """Submit the job's call; False when there is nothing to ask."""
-        limits = self._settings
-        if job.stage == ENTITIES:
-            grammar = entity_grammar(
-                job.lexicon,
-                self._schema,
-                max_per_clause=limits.entities_per_clause,
-                max_entities=self._limits.entities(job.lexicon),
-            )
-            prompt = self.prompt.entities(job.text)
-        else:
-            named = [NamedEntity(entity.name, entity.type) for entity in job.entities]
-            max_relations, max_attributes = self._limits.facts(named)
-            grammar = relation_grammar(
-                named,
-                job.lexicon,
-                self._schema,
-                relations_per_head=limits.relations_per_head,
-                attributes_per_entity=limits.attributes_per_entity,
-                max_relations=max_relations,
-                max_attributes=max_attributes,
-            )
-            prompt = self.prompt.relations(job.text, named)
-        if grammar is None:
-            return False
-        job.attempts += 1
-        self._model.submit(
-            Request(
-                job.key,
-                prompt,
-                limits.max_output_tokens,
-                grammar=grammar,
-                temperature=limits.temperature,
-                logprobs=True,
-            )
-        )
-        return True
-
-    def _advance(self, job: _Job, completion: Completion) -> ChunkExtraction | None:
-        """Take a completion in; None while the job goes on."""
-        usage = completion.usage
-        spent = StageUsage(calls=1, prompt=usage.prompt, cached=usage.cached, output=usage.output)
-        job.usage[job.stage] = job.usage.get(job.stage, StageUsage()) + spent
-        if completion.finish_reason == "error":
-            if job.attempts <= self._settings.retries and self._submit(job):
-                return None
-            return self._failed(job, completion.error)
-        if job.stage == ENTITIES:
-            read = read_entities(completion, job.lexicon, self._schema)
-            job.entities, job.repeated = read.entities, read.repeated
-            if not read.complete:
-                job.reasons.append(Reason.ENTITIES_CUT)
-            job.stage, job.attempts = RELATIONS, 0
-            if job.entities and self._submit(job):
-                return None
-            return self._result(job)
-        facts = read_relations(completion, job.entities, job.lexicon, self._schema)
-        job.repeated += facts.repeated
-        if not facts.complete:
-            job.reasons.append(Reason.RELATIONS_CUT)
-        return self._result(job).model_copy(
-            update={"relations": facts.relations, "attributes": facts.attributes}
+    def _request(self, key: str, number: int, call: Call, question: Question) -> Request:
+        return Request(
+            f"{key}/{number}" if number else key,
+            question.prompt,
+            call.budget,
+            grammar=question.grammar,
+            temperature=self._settings.temperature,
+            logprobs=True,
         )
 
-    def _result(self, job: _Job) -> ChunkExtraction:
-        return ChunkExtraction(
-            entities=job.entities,
-            state=ChunkState.DEGRADED if job.reasons else ChunkState.DONE,
-            reasons=tuple(job.reasons),
-            repeated=job.repeated,
-            usage=job.usage,
-        )
-
-    def _failed(self, job: _Job, error: str) -> ChunkExtraction:
-        reason = Reason.PROMPT_TOO_LONG if "exceeds the context" in error else Reason.MODEL_ERROR
-        result = self._result(job)
-        # What stage one found is kept: the chunk lost its relations, not its entities.
-        state = ChunkState.DEGRADED if job.entities else ChunkState.FAILED
-        return result.model_copy(
-            update={"state": state, "reasons": (*result.reasons, reason), "detail": error[:500]}
-        )
+    def _after_error(self, work: _Work, call: Call, completion: Completion) -> list[Call]:
+        if "exceeds the context" in completion.error:
+            step = self._ladder.after_too_long(call)
+            return work.climb(step, Reason.PROMPT_TOO_LONG, completion.error)
+        if call.attempts < self._settings.retries:
+            return [replace(call, attempts=call.attempts + 1)]
+        work.lose(Reason.MODEL_ERROR, completion.error)
+        return []

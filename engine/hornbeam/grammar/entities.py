@@ -20,7 +20,11 @@ CLOSING = "]}"
 
 
 def entity_grammar(
-    lexicon: SpanLexicon, schema: GraphSchema, max_per_clause: int, max_entities: int | None = None
+    lexicon: SpanLexicon,
+    schema: GraphSchema,
+    max_per_clause: int,
+    max_entities: int | None = None,
+    words: range | None = None,
 ) -> str | None:
     """EBNF of the completion after `OPENING`; None when the chunk has no word to name anything.
 
@@ -30,11 +34,13 @@ def entity_grammar(
         max_per_clause: entities of one clause.
         max_entities: entities of the chunk; clauses are taken together until their quotas keep to it. None:
             as many as the clauses allow.
+        words: where names may begin; None: anywhere. The grammars of several ranges that make up the text
+            allow together what one of the whole text does.
     """
-    stretches = _stretches(lexicon.clauses(), max_per_clause, max_entities)
+    stretches = _stretches(lexicon.clauses(words), max_per_clause, max_entities)
     if not stretches:
         return None
-    starts, span_rules = lexicon.rules("w")
+    starts, span_rules = lexicon.rules("w", words)
     first, order = items_in_order("entity", [quota for _, quota in stretches], literal(CLOSING))
     rules = [
         f"root ::= {literal(CLOSING)} | {first}",

@@ -93,6 +93,7 @@ class SpanLexicon:
 
     def __init__(self, text: str, max_words: int) -> None:
         self.text = text
+        self.max_words = max_words
         self.words = split_words(text)
         self._block = max(1, max_words // 2)
         self._clause_end = self._clause_ends()
@@ -107,22 +108,31 @@ class SpanLexicon:
         unspaced = any(word.kind == "unspaced" for word in self.words)
         return 2 * self._block * (CHARACTERS_PER_WORD if unspaced else 1)
 
-    def clauses(self) -> list[range]:
-        """The clauses that hold a span, as ranges of word indices, in reading order."""
-        found, start = [], 0
-        while start < len(self.words):
-            end = self._clause_end[start]
+    def clauses(self, within: range | None = None) -> list[range]:
+        """The clauses that hold a span, as ranges of word indices, in reading order.
+
+        Args:
+            within: leave out what lies outside these words.
+        """
+        words = range(len(self.words)) if within is None else within
+        found, start = [], words.start
+        while start < words.stop:
+            end = min(self._clause_end[start], words.stop)
             if any(self.words[index].kind != "mark" for index in range(start, end)):
                 found.append(range(start, end))
             start = end
         return found
 
-    def rules(self, prefix: str) -> tuple[dict[int, str], list[str]]:
+    def rules(self, prefix: str, within: range | None = None) -> tuple[dict[int, str], list[str]]:
         """EBNF rules for the written form (JSON-escaped) of exactly the spans.
+
+        Args:
+            prefix: of the rules' names.
+            within: only spans that begin with one of these words.
 
         Returns:
             for each word that a span may start with, the name of the rule of the spans that start there,
-            and the text of all the rules. Their names begin with `prefix`.
+            and the text of all the rules.
 
         One state per word, shared by all spans through it. To bound the length, a clause is laid out in
         windows of two blocks, and a span ends within the window of the block that it starts in: a word
@@ -141,8 +151,8 @@ class SpanLexicon:
                 pending.append(key)
             return f"{prefix}{index}" + (f"_{key[1]}" if key[1] else "")
 
-        for index, word in enumerate(self.words):
-            if word.kind != "mark":
+        for index in range(len(self.words)) if within is None else within:
+            if self.words[index].kind != "mark":
                 starts[index] = state(index, self._stop(index))
         while pending:
             index, stop = pending.pop()

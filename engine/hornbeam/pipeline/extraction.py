@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from hornbeam.errors import ModelError
@@ -11,7 +12,7 @@ from hornbeam.extract.stages import Extractor
 from hornbeam.pipeline.graph_inputs import portions, read_texts
 from hornbeam.pipeline.recipe import Recipe
 from hornbeam.progress import Progress, Stage
-from hornbeam.records import ChunkState
+from hornbeam.records import ChunkState, Retry
 from hornbeam.store.ledger import Ledger
 
 #: Results that wait for their transaction at most. Normally one poll's; chunks in which there is nothing to
@@ -20,6 +21,8 @@ _RESULTS_AT_ONCE = 256
 #: Model errors without a success between them after which a run stops: a server that is gone would fail all
 #: that is left within seconds.
 _MODEL_IS_GONE = 32
+#: In the ledger's facts about the whole: a mark of the results that took the place of other ones.
+_REPLACED = "replaced_results"
 #: Different errors of the model that are shown while a run goes on.
 _ERRORS_TOLD = 3
 
@@ -32,15 +35,24 @@ class ExtractionReport:
 
 
 def extract_chunks(
-    ledger: Ledger, run: int, extractor: Extractor, recipe: Recipe, progress: Progress
+    ledger: Ledger,
+    run: int,
+    extractor: Extractor,
+    recipe: Recipe,
+    progress: Progress,
+    retry: Collection[Retry] = (),
 ) -> ExtractionReport:
-    """Extract every chunk that has no result, or one that a failure of the model left incomplete."""
+    """Extract every chunk that has no result, or one that a failure of the model left incomplete.
+
+    Args:
+        retry: extract these chunks alone; a result takes the place of the one before.
+    """
     report = ExtractionReport(ledger.counts()["chunks"])
     with progress.stage("extract", report.total, "chunks") as stage:
         results = _Results(ledger, run, stage, report, progress)
 
         def missing() -> Iterator[tuple[str, str]]:
-            for pair in _missing(ledger, recipe, stage, report):
+            for pair in _missing(ledger, recipe, stage, report, retry or (Retry.FAILED,)):
                 # The extractor asks for the next chunk when it has given out all that the model had: the
                 # moment to make it durable, before it spends time on the new chunk's grammar.
                 results.write()
@@ -60,8 +72,13 @@ def extract_chunks(
     return report
 
 
+def replaced_results(ledger: Ledger) -> str:
+    """Tells a ledger in which results were replaced by other ones; "" where none was."""
+    return ledger.meta(_REPLACED) or ""
+
+
 def _missing(
-    ledger: Ledger, recipe: Recipe, stage: Stage, report: ExtractionReport
+    ledger: Ledger, recipe: Recipe, stage: Stage, report: ExtractionReport, retry: Collection[Retry]
 ) -> Iterator[tuple[str, str]]:
     """(key, text) of the chunks to extract. Texts are read only of documents that have some."""
     asked: set[str] = set()
@@ -69,6 +86,11 @@ def _missing(
         chunks = [chunk for some in ledger.chunks(row.document_id for row in rows).values() for chunk in some]
         keys = [recipe.extraction_key(chunk.text_hash) for chunk in chunks]
         settled = ledger.present("extraction", keys) - ledger.failures(keys).keys()
+        if Retry.FAILED not in retry:
+            report.unsettled.update(set(keys) - settled)
+            settled.update(keys)
+        if Retry.DEGRADED in retry:
+            settled -= _degraded(ledger, keys)
         wanted = []
         for key, chunk in zip(keys, chunks, strict=True):
             if key in settled or key in asked:
@@ -80,6 +102,15 @@ def _missing(
         texts = read_texts(ledger, [chunk.document_id for _, chunk in wanted])
         for key, chunk in wanted:
             yield key, texts[chunk.document_id][chunk.start : chunk.end]
+
+
+def _degraded(ledger: Ledger, keys: list[str]) -> set[str]:
+    payloads = ledger.get_many("extraction", keys)
+    return {
+        key
+        for key, payload in payloads.items()
+        if ChunkExtraction.model_validate_json(payload).state is ChunkState.DEGRADED
+    }
 
 
 class _Results:
@@ -113,6 +144,7 @@ class _Results:
 
     def _keep(self, key: str, result: ChunkExtraction) -> None:
         if result.state is not ChunkState.FAILED:
+            self._replace(key, result)
             self._ledger.put("extraction", key, result.model_dump_json().encode())
         if result.state is ChunkState.FAILED or Reason.MODEL_ERROR in result.reasons:
             # Also where the first stage's entities could be kept: another run may get the relations.
@@ -123,6 +155,21 @@ class _Results:
             self._ledger.clear_failure(key)
         for name, usage in result.usage.items():
             self._ledger.runs.add_usage(self._run, name, **usage.model_dump())
+
+    def _replace(self, key: str, result: ChunkExtraction) -> None:
+        """Note that a result that a version may hold gives way to another one."""
+        payload = self._ledger.get_many("extraction", [key]).get(key)
+        if payload is None:
+            return
+        before = ChunkExtraction.model_validate_json(payload)
+        found = result.model_dump_json(exclude={"usage"})
+        # What a failure left is no lasting result: versions name it among their inputs.
+        if Reason.MODEL_ERROR in before.reasons or found == before.model_dump_json(exclude={"usage"}):
+            return
+        # Whatever the order in which results come.
+        mark = int(replaced_results(self._ledger) or "0", 16)
+        mark ^= int(hashlib.sha256(f"{key} {found}".encode()).hexdigest(), 16)
+        self._ledger.set_meta(_REPLACED, f"{mark:064x}")
 
     def _tell(self, result: ChunkExtraction) -> None:
         if result.detail not in self._told and len(self._told) < _ERRORS_TOLD:

@@ -62,4 +62,5 @@ def _chunk_input(chunk: ChunkRow, text: str, payload: bytes | None, failure: str
         found.state if found else ChunkState.FAILED,
         ",".join(found.reasons) if found else failure,
         found,
+        ",".join(found.rungs) if found else "",
     )

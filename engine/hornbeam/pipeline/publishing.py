@@ -17,6 +17,7 @@ from hornbeam.extract.stages import GRAMMAR_VERSION
 from hornbeam.index.embedder import TextEmbedder
 from hornbeam.llm.protocol import LanguageModel
 from hornbeam.organise.naming import Names, Unnamed
+from hornbeam.pipeline.extraction import replaced_results
 from hornbeam.pipeline.graph_inputs import graph_inputs
 from hornbeam.pipeline.recipe import Recipe
 from hornbeam.progress import Progress
@@ -55,6 +56,7 @@ def version_inputs(ledger: Ledger, recipe: Recipe, unsettled: Collection[str]) -
             digest.update(part.encode("utf-8", "surrogatepass") + b"\0")
     for key in sorted(unsettled):
         digest.update(key.encode())
+    digest.update(replaced_results(ledger).encode())
     return digest.hexdigest()
 
 

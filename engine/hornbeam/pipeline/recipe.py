@@ -14,7 +14,7 @@ from hornbeam.settings import Settings
 #: Raise when the chunker's cuts change: stored chunks are then made anew.
 CHUNKER_VERSION = "1"
 #: Settings of `extract` that do not change what a call returns: other values must not repeat every call.
-_NOT_OF_A_CALL = {"window", "retries", "min_confidence"}
+_NOT_OF_A_CALL = {"window", "retries", "retry_budget", "retry_splits", "retry_types", "min_confidence"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ class BuildReport:
     #: seen = indexed + unchanged + duplicates + rejected; and removed: records gone from their files
     documents: dict[str, Any] = field(default_factory=dict)
     #: total = done + degraded + failed; reused: not asked in this run; reasons: chunks by what they lost;
-    #: lost: some of these chunks
+    #: rungs: chunks by what was tried beyond one call a stage; states: chunks by all three; lost: some chunks
     chunks: dict[str, Any] = field(default_factory=dict)
     entities: int = 0
     relations: int = 0
@@ -108,12 +108,18 @@ def _chunk_states(version: Version) -> dict[str, Any]:
             path = str(version.directory / "tables" / f"{table}.parquet").replace("'", "''")
             connection.execute(f"CREATE VIEW {table} AS SELECT * FROM read_parquet('{path}')")
         by_state = dict(connection.execute("SELECT state, count(*) FROM chunks GROUP BY state").fetchall())
-        reasons = dict(
-            connection.execute(
-                "SELECT unnest(string_split(reason, ',')) AS why, count(*) FROM chunks WHERE reason <> '' "
-                "GROUP BY why ORDER BY why"
-            ).fetchall()
+        reasons, rungs = (
+            dict(
+                connection.execute(
+                    f"SELECT unnest(string_split({column}, ',')) AS one, count(*) FROM chunks "
+                    f"WHERE {column} <> '' GROUP BY one ORDER BY one"
+                ).fetchall()
+            )
+            for column in ("reason", "rungs")
         )
+        counted = connection.execute(
+            "SELECT state, reason, rungs, count(*) FROM chunks GROUP BY ALL ORDER BY ALL"
+        ).fetchall()
         lost = connection.execute(
             'SELECT c.chunk_id, d.source, c.start, c."end", c.state, c.reason FROM chunks c '
             "JOIN documents d USING (document_id) WHERE c.state <> ? ORDER BY c.chunk_id LIMIT ?",
@@ -125,5 +131,14 @@ def _chunk_states(version: Version) -> dict[str, Any]:
         "total": sum(by_state.values()),
         **{state.value: int(by_state.get(state.value, 0)) for state in states},
         "reasons": reasons,
+        "rungs": rungs,
+        "states": [
+            {"state": state, "reasons": _listed(why), "rungs": _listed(tried), "chunks": chunks}
+            for state, why, tried, chunks in counted
+        ],
         "lost": [dict(zip(columns, row, strict=True)) for row in lost],
     }
+
+
+def _listed(names: str) -> list[str]:
+    return names.split(",") if names else []

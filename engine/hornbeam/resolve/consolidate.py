@@ -45,6 +45,7 @@ class ChunkInput:
     state: ChunkState
     reason: str
     extraction: ChunkExtraction | None
+    rungs: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ def _sql_path(folder: Path, name: str) -> str:
 _STAGED = {
     "found_chunks": (
         ("chunk_id", "str"), ("document_id", "str"), ("start", "int"), ("end", "int"), ("text", "str"),
-        ("tokens", "int"), ("state", "str"), ("reason", "str"),
+        ("tokens", "int"), ("state", "str"), ("reason", "str"), ("rungs", "str"),
     ),
     "found_entities": (
         ("entity_id", "str"), ("canonical", "str"), ("type", "str"), ("name", "str"), ("chunk_id", "str"),
@@ -156,7 +157,7 @@ def _stage(documents: Iterable[DocumentInput], tables: Path, scratch: Path) -> d
                 writers.add("found_chunks", {
                     "chunk_id": chunk.chunk_id, "document_id": chunk.document_id, "start": chunk.start,
                     "end": chunk.end, "text": chunk.text, "tokens": chunk.tokens, "state": chunk.state.value,
-                    "reason": chunk.reason,
+                    "reason": chunk.reason, "rungs": chunk.rungs,
                 })  # fmt: skip
                 for name, row in _fact_rows(chunk):
                     writers.add(name, row)
@@ -254,7 +255,7 @@ _FACTS = {
 
 _QUERIES = {
     "chunks": """
-        SELECT chunk_id, document_id, start, "end", text, tokens, state, reason
+        SELECT chunk_id, document_id, start, "end", text, tokens, state, reason, rungs
         FROM found_chunks ORDER BY chunk_id""",
     "entities": """
         WITH forms AS (

@@ -99,11 +99,8 @@ class Ledger:
         #: what each run did and cost; written in the same transactions
         self.runs = Runs(self._run)
         path = index / "ledger.sqlite"
-        if not create and not path.is_file():
-            raise StoreError(
-                f"{index} is no index (no ledger.sqlite); "
-                f"build one with 'hornbeam index PATH --index {index}'"
-            )
+        if not create:
+            check_is_index(index)
         try:
             index.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, isolation_level=None, timeout=_BUSY_SECONDS)
@@ -376,6 +373,17 @@ class Ledger:
             )
             self._run_many("DELETE FROM journal WHERE kind = ? AND key = ?", ((kind, key) for key, _ in rows))
         return True
+
+
+def check_is_index(index: Path) -> None:
+    """
+    Raises:
+        StoreError: the directory holds no ledger.
+    """
+    if not (index / "ledger.sqlite").is_file():
+        raise StoreError(
+            f"{index} is no index (no ledger.sqlite); build one with 'hornbeam index PATH --index {index}'"
+        )
 
 
 def _file_of(source: str) -> str:

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from hornbeam.extract.reading import read_entities, read_relations
+from hornbeam.extract.reading import ReadEntities, merge_entities, read_entities, read_relations
 from hornbeam.extract.result import FoundEntity
 from hornbeam.grammar.spans import SpanLexicon
 from hornbeam.llm.protocol import Completion, TokenScore, Usage
@@ -136,3 +136,17 @@ def test_a_cut_answer_keeps_its_complete_facts_and_is_incomplete(
     found = (entity("Ada", "person"), entity("Rome", "place"))
     read = read_relations(completion((text, 1)), found, LEXICON, SCHEMA)
     assert (len(read.relations), len(read.attributes), read.complete) == (relations, attributes, False)
+
+
+def test_entities_of_several_calls_come_together_in_reading_order_with_all_their_places() -> None:
+    lexicon = SpanLexicon("Ada met Bob. Bob met Ada.", 10)
+
+    def found(name: str, kind: str, confidence: float, *spans: tuple[int, int]) -> FoundEntity:
+        return FoundEntity(name=name, type=kind, confidence=confidence, spans=spans)
+
+    first = ReadEntities((found("Bob", "person", 0.5, (8, 11)), found("Ada", "place", 0.2, (0, 3))), False, 0)
+    second = ReadEntities((found("Ada", "person", 0.9, (8, 11)),), True, 0).shifted(13)
+    merged = merge_entities([first, second], lexicon)
+    assert [(entity.name, entity.type) for entity in merged] == [("Ada", "person"), ("Bob", "person")]
+    assert merged[0].spans == ((0, 3), (21, 24))
+    assert merged[1].spans == ((8, 11), (13, 16))

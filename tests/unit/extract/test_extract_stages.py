@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -37,8 +38,12 @@ def is_of(request: Request, key: str) -> bool:
     return request.request_id == key
 
 
+#: Settings under which every call is made once.
+NO_LADDER: dict[str, Any] = {"retry_budget": 1, "retry_splits": 0, "retry_types": 0}
+
+
 def run(
-    model: GrammarWalker, chunks: dict[str, str], schema: GraphSchema = GENERAL, **limits: int
+    model: GrammarWalker, chunks: dict[str, str], schema: GraphSchema = GENERAL, **limits: Any
 ) -> dict[str, ChunkExtraction]:
     extractor = Extractor(model, schema, ExtractSettings(**limits))
     results = list(extractor.run(chunks.items()))
@@ -163,13 +168,13 @@ def test_a_failed_second_stage_keeps_the_entities_as_degraded() -> None:
 
 def test_a_chunk_that_does_not_fit_the_context_says_so() -> None:
     model = GrammarWalker(SEED, max_model_len=1500)
-    result = run(model, {"long": "word " * 2000})["long"]
+    result = run(model, {"long": "word " * 2000}, **NO_LADDER)["long"]
     assert (result.state, result.reasons) == (ChunkState.FAILED, (Reason.PROMPT_TOO_LONG,))
 
 
 def test_cut_answers_keep_what_was_complete_and_say_which_list_was_cut() -> None:
     chunks = {f"c{i}": f"{TEXT * 4} Number {i}." for i in range(12)}
-    results = run(GrammarWalker(SEED, closing=0.01), chunks, max_output_tokens=48)
+    results = run(GrammarWalker(SEED, closing=0.01), chunks, max_output_tokens=48, **NO_LADDER)
     reasons = {reason for result in results.values() for reason in result.reasons}
     assert Reason.ENTITIES_CUT in reasons
     for result in results.values():
