@@ -20,10 +20,12 @@ from hornbeam.extract.stages import Extractor
 from hornbeam.index.embedder import TextEmbedder
 from hornbeam.llm.protocol import LanguageModel
 from hornbeam.pipeline.extraction import extract_chunks
-from hornbeam.pipeline.publishing import Publisher, all_passed, find_finished, version_inputs
+from hornbeam.pipeline.importing import published_schema
+from hornbeam.pipeline.publishing import Publisher, all_passed, find_finished, model_record
 from hornbeam.pipeline.reading import read_documents
 from hornbeam.pipeline.recipe import make_recipe
 from hornbeam.pipeline.report import BuildReport, make_report
+from hornbeam.pipeline.text_recipe import TextRecipe, keep_text_recipe
 from hornbeam.progress import Progress
 from hornbeam.records import Document, Rejection, Retry
 from hornbeam.schema.model import GraphSchema
@@ -49,14 +51,12 @@ class Build:
     ) -> None:
         self._index = index
         self._settings = settings
+        self._schema = schema
         self._model = model
+        self._embedder = embedder
         self._progress = progress
         self._extractor = Extractor(model, schema, settings.extract)
-        prompt_version = self._extractor.prompt.version
-        self._recipe = make_recipe(settings, schema, model.identity, prompt_version, embedder.fingerprint)
-        self._publisher = Publisher(
-            index, settings, schema, model, embedder, self._recipe, prompt_version, progress, self._timed
-        )
+        self._recipe = make_recipe(settings, schema, model.identity, self._extractor.prompt.version)
         self._seconds: dict[str, float] = {}
         self._report = BuildReport()
 
@@ -81,15 +81,16 @@ class Build:
             corpus = read_corpus(paths, self._settings.corpus)
         chunker = Chunker(self._model.tokenizer, chunk.max_tokens, chunk.overlap_tokens)
         with write_lock(self._index), Ledger(self._index, create=True) as ledger:
+            publisher = self._publisher(ledger)
             run = ledger.runs.start()
             with self._timed("read"):
                 reading = read_documents(corpus, ledger, run, chunker, self._recipe.chunking, self._progress)
             with self._timed("extract"):
                 extraction = extract_chunks(ledger, run, self._extractor, self._recipe, self._progress, retry)
-            inputs = version_inputs(ledger, self._recipe, extraction.unsettled)
+            inputs = publisher.inputs(ledger, extraction.unsettled)
             version = existing = find_finished(self._index, inputs)
             if version is None:
-                version = self._publisher.publish(ledger, run, inputs)
+                version = publisher.publish(ledger, run, inputs)
             elif all_passed(version):
                 promote(self._index, version.version_id)
             self._report = make_report(
@@ -109,6 +110,24 @@ class Build:
 
     def to_json(self) -> dict[str, Any]:
         return self._report.to_json()
+
+    def _publisher(self, ledger: Ledger) -> Publisher:
+        model, prompt_version = model_record(self._model.identity), self._extractor.prompt.version
+        # What was imported stays in the graph, whatever schema the texts are read with.
+        schema = published_schema(ledger, self._schema)
+        keep_text_recipe(ledger, TextRecipe(self._recipe, self._schema, model, prompt_version))
+        return Publisher(
+            self._index,
+            self._settings,
+            schema,
+            self._model,
+            model,
+            self._embedder,
+            self._recipe,
+            prompt_version,
+            self._progress,
+            self._timed,
+        )
 
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:

@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 import typer
 
 from hornbeam import __version__
-from hornbeam.commands import benchmarks, evaluation, schemas
+from hornbeam.commands import benchmarks, evaluation, exchange, schemas
 from hornbeam.commands.options import (
     ConfigOption,
     DeviceOption,
@@ -43,6 +43,7 @@ app = typer.Typer(
 app.add_typer(schemas.app, name="schema")
 app.add_typer(benchmarks.app, name="bench")
 app.add_typer(evaluation.app, name="evaluate")
+app.add_typer(exchange.import_app, name="import")
 
 #: What typer makes of Ctrl-C.
 _INTERRUPTED = 130

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hornbeam.index.embedder import Embedder, find_embedder
+from hornbeam.index.embedder import Embedder, TextEmbedder, find_embedder
+from hornbeam.index.hashed_embedder import NAME as HASHED
+from hornbeam.index.hashed_embedder import HashedEmbedder
 from hornbeam.settings import Settings
 from hornbeam.store.versions import Version, open_current
 
@@ -13,8 +15,15 @@ if TYPE_CHECKING:
     from hornbeam.retrieve.knowledge_base import KnowledgeBase
 
 
-def open_embedder(settings: Settings) -> Embedder:
+def open_embedder(settings: Settings) -> TextEmbedder:
+    if settings.embedder.kind == "hashed":
+        return HashedEmbedder()
     return Embedder(find_embedder(settings.embedder.path), settings.device)
+
+
+def embedder_of(version: Version, settings: Settings) -> TextEmbedder:
+    """The embedder for a version's vectors: hashed if they are, else the one that is set."""
+    return HashedEmbedder() if version.manifest["embedder"]["name"] == HASHED else open_embedder(settings)
 
 
 def open_knowledge_base(index: Path, settings: Settings) -> tuple[KnowledgeBase, Version]:
@@ -28,6 +37,6 @@ def open_knowledge_base(index: Path, settings: Settings) -> tuple[KnowledgeBase,
 
     expected = version.manifest["embedder"]["fingerprint"]
     kb = KnowledgeBase.open(
-        version.directory, open_embedder(settings), expected_embedder_fingerprint=expected
+        version.directory, embedder_of(version, settings), expected_embedder_fingerprint=expected
     )
     return kb, version

@@ -50,6 +50,12 @@ class ModelSettings(Section):
 
 
 class EmbedderSettings(Section):
+    kind: Literal["auto", "model", "hashed"] = Field(
+        "auto",
+        description="hashed: character n-grams, spelling without meaning, no model, some 10,000 texts/s; "
+        "auto: the model, but hashed for imports of more than max_facts_for_model facts",
+    )
+    max_facts_for_model: int = Field(5000, ge=0, description="for kind auto, of imports")
     path: str | None = Field(None, description="sentence-transformers directory; none: the embedded one")
     batch_size: int = Field(64, ge=1)
 
@@ -111,6 +117,10 @@ class OrganiseSettings(Section):
     keywords: int = Field(5, ge=1)
     summary_tokens: int = Field(160, ge=16)
     summary_retries: int = Field(1, ge=0)
+    namer: Literal["model", "facts"] = Field(
+        "model",
+        description="of communities; facts: keywords and heaviest facts, without a model, as imports do",
+    )
     summary_words: Literal["auto", "facts", "any"] = Field(
         "auto",
         description="of names and summaries; auto: those of the facts for the embedded model, else any",

@@ -37,6 +37,8 @@ class FoundEntity(_Stored):
     type: str
     confidence: float
     spans: tuple[tuple[int, int], ...]  # every place in the chunk where the name stands
+    #: what tells it from others of its type where the canonical name does not: an imported graph's own names
+    identity: str | None = None
 
 
 class FoundRelation(_Stored):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from hornbeam.llm.batch import run_batches
 from hornbeam.llm.protocol import Completion, LanguageModel, Request, Usage
 from hornbeam.organise.communities import CommunityNode, GraphArrays, Hierarchy
+from hornbeam.organise.leaf_relations import LeafRelations
 from hornbeam.organise.prompts import (
     FREE_GRAMMAR,
     VERSION,
@@ -97,7 +98,7 @@ class CommunityNamer:
         for node in hierarchy.nodes:
             if node.parent_id is not None:
                 children.setdefault(node.parent_id, []).append(node)
-        leaves = _LeafRelations(self._graph, [node for node in hierarchy.nodes if node.level == 0])
+        leaves = LeafRelations(self._graph, [node for node in hierarchy.nodes if node.level == 0])
         for level in range(hierarchy.levels):
             nodes = iter([node for node in hierarchy.nodes if node.level == level])
             while some := list(islice(nodes, _COMMUNITIES_AT_ONCE)):
@@ -203,26 +204,3 @@ class CommunityNamer:
         for edge in edges.tolist():
             head, tail = graph.entity_names[graph.heads[edge]], graph.entity_names[graph.tails[edge]]
             yield f"{head}: {self._relation_names[graph.relations[edge]]}: {tail}"
-
-
-class _LeafRelations:
-    """The relations inside each leaf, best supported first; 16 bytes a relation."""
-
-    def __init__(self, graph: GraphArrays, leaves: Sequence[CommunityNode]) -> None:
-        import numpy as np
-
-        leaf_of = np.zeros(len(graph.entity_ids), dtype=np.int64)  # [n]
-        for number, leaf in enumerate(leaves):
-            leaf_of[list(leaf.members)] = number
-        inside = np.flatnonzero(leaf_of[graph.heads] == leaf_of[graph.tails])
-        support = graph.weights[inside] * graph.confidences[inside]
-        owner = leaf_of[graph.heads[inside]]
-        order = np.lexsort((inside, -support, owner))
-        self._edges: NDArray[np.int64] = inside[order]
-        self._starts = np.searchsorted(owner[order], np.arange(len(leaves) + 1))
-        self._numbers = {leaf.community_id: number for number, leaf in enumerate(leaves)}
-
-    def of(self, leaf: CommunityNode) -> NDArray[np.int64]:
-        """Rows of relations."""
-        number = self._numbers[leaf.community_id]
-        return self._edges[self._starts[number] : self._starts[number + 1]]

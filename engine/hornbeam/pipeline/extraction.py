@@ -83,8 +83,13 @@ def _missing(
     """(key, text) of the chunks to extract. Texts are read only of documents that have some."""
     asked: set[str] = set()
     for rows in portions(ledger):
-        chunks = [chunk for some in ledger.chunks(row.document_id for row in rows).values() for chunk in some]
-        keys = [recipe.extraction_key(chunk.text_hash) for chunk in chunks]
+        of_document = ledger.chunks(row.document_id for row in rows)
+        chunks = [chunk for row in rows for chunk in of_document[row.document_id]]
+        keys = [
+            recipe.extraction_key(chunk.text_hash, row.chunking)
+            for row in rows
+            for chunk in of_document[row.document_id]
+        ]
         settled = ledger.present("extraction", keys) - ledger.failures(keys).keys()
         if Retry.FAILED not in retry:
             report.unsettled.update(set(keys) - settled)

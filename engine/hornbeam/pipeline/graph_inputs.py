@@ -38,14 +38,18 @@ def graph_inputs(ledger: Ledger, recipe: Recipe) -> Iterator[DocumentInput]:
     for rows in portions(ledger):
         texts = read_texts(ledger, [row.document_id for row in rows])
         chunks = ledger.chunks(row.document_id for row in rows)
-        keys = {c.text_hash: recipe.extraction_key(c.text_hash) for some in chunks.values() for c in some}
+        keys = {
+            chunk.chunk_id: recipe.extraction_key(chunk.text_hash, row.chunking)
+            for row in rows
+            for chunk in chunks[row.document_id]
+        }
         payloads = ledger.get_many("extraction", keys.values())
         failures = ledger.failures(key for key in keys.values() if key not in payloads)
         for row in rows:
             text = texts[row.document_id]
             inputs = []
             for chunk in chunks[row.document_id]:
-                key = keys[chunk.text_hash]
+                key = keys[chunk.chunk_id]
                 inputs.append(_chunk_input(chunk, text, payloads.get(key), failures.get(key, "")))
             yield DocumentInput(row.document_id, row.sources, row.title, text, row.language, tuple(inputs))
 

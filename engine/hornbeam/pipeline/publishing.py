@@ -15,11 +15,12 @@ from urllib.parse import urlsplit, urlunsplit
 import hornbeam
 from hornbeam.extract.stages import GRAMMAR_VERSION
 from hornbeam.index.embedder import TextEmbedder
-from hornbeam.llm.protocol import LanguageModel
-from hornbeam.organise.naming import Names, Unnamed
+from hornbeam.llm.protocol import LanguageModel, ModelIdentity
+from hornbeam.organise.fact_names import names_from_facts
+from hornbeam.organise.naming import CommunityNamer, Names, Unnamed
 from hornbeam.pipeline.extraction import replaced_results
 from hornbeam.pipeline.graph_inputs import graph_inputs
-from hornbeam.pipeline.recipe import Recipe
+from hornbeam.pipeline.recipe import Recipe, version_recipe
 from hornbeam.progress import Progress
 from hornbeam.resolve.consolidate import DocumentInput, write_graph_tables
 from hornbeam.schema.model import GraphSchema
@@ -44,13 +45,14 @@ _LEAST_MEMORY_MIB = 512
 Timer = Callable[[str], AbstractContextManager[None]]
 
 
-def version_inputs(ledger: Ledger, recipe: Recipe, unsettled: Collection[str]) -> str:
+def version_inputs(ledger: Ledger, made_by: str, unsettled: Collection[str]) -> str:
     """Hash of all that a version is made from.
 
     Args:
+        made_by: `version_recipe`.
         unsettled: keys of the extractions that failed: another run may give another graph.
     """
-    digest = hashlib.sha256(recipe.version.encode())
+    digest = hashlib.sha256(made_by.encode())
     for row in ledger.documents():
         for part in (row.document_id, row.title, *row.sources, ""):
             digest.update(part.encode("utf-8", "surrogatepass") + b"\0")
@@ -79,17 +81,27 @@ def all_passed(version: Version) -> bool:
 
 @dataclass(slots=True)
 class Publisher:
-    """Makes versions of one index."""
+    """Makes versions of one index.
+
+    `schema` is the graph's, with the types of imported facts. Without a `model` communities are named from
+    their facts. `texts_read_by` and `prompt_version` are for the manifest.
+    """
 
     index: Path
     settings: Settings
     schema: GraphSchema
-    model: LanguageModel
+    model: LanguageModel | None
+    texts_read_by: dict[str, Any]
     embedder: TextEmbedder
     recipe: Recipe
     prompt_version: str
     progress: Progress
     timed: Timer
+
+    def inputs(self, ledger: Ledger, unsettled: Collection[str]) -> str:
+        """Of the version that `publish` would make."""
+        made_by = version_recipe(self.settings, self.recipe, self.schema, self.embedder.fingerprint)
+        return version_inputs(ledger, made_by, unsettled)
 
     def publish(self, ledger: Ledger, run: int, inputs: str) -> Version:
         """Write a version, and promote it if its gates pass."""
@@ -137,7 +149,6 @@ class Publisher:
     ) -> tuple[GraphArrays, dict[str, Any]]:
         # These bring SciPy and the kernels: not before there is something to organise.
         from hornbeam.organise.communities import find_communities, read_graph
-        from hornbeam.organise.naming import CommunityNamer
         from hornbeam.organise.tree import write_community_tables
         from hornbeam_kernels.backend import select_backend
 
@@ -154,17 +165,19 @@ class Publisher:
             )
         total = len(hierarchy.nodes)
         with self.timed("summarise"), self.progress.stage("summarise", total, "communities") as stage:
-            namer = CommunityNamer(
-                graph,
-                self.schema,
-                self.model,
-                ledger,
-                self.settings.organise,
-                run=run,
-                grounded=self._grounded_summaries(),
-                on_named=stage.advance,
-            )
-            names = namer.name(hierarchy)
+            if self.model is None or self.settings.organise.namer == "facts":
+                names = names_from_facts(graph, self.schema, hierarchy, stage.advance)
+            else:
+                names = CommunityNamer(
+                    graph,
+                    self.schema,
+                    self.model,
+                    ledger,
+                    self.settings.organise,
+                    run=run,
+                    grounded=self._grounded_summaries(),
+                    on_named=stage.advance,
+                ).name(hierarchy)
         write_community_tables(tables, graph, hierarchy, names)
         return graph, _community_report(graph, hierarchy, names)
 
@@ -198,7 +211,6 @@ class Publisher:
     def _manifest(
         self, inputs: str, gates: list[Gate], counts: dict[str, int], communities: dict[str, Any]
     ) -> dict[str, Any]:
-        identity = self.model.identity
         return {
             "inputs": inputs,
             "created": time.time(),
@@ -209,11 +221,7 @@ class Publisher:
                 "version": self.schema.version,
                 "hash": self.schema.hash(),
             },
-            "model": {
-                "name": _without_credentials(identity.name),
-                "fingerprint": identity.fingerprint,
-                "backend": identity.backend,
-            },
+            "model": self.texts_read_by,
             "prompt": {"version": self.prompt_version, "grammar": GRAMMAR_VERSION},
             "embedder": {
                 "name": self.embedder.name,
@@ -266,6 +274,19 @@ def without_secrets(settings: dict[str, Any]) -> dict[str, Any]:
         elif name != "api_key":
             public[name] = _without_credentials(value) if isinstance(value, str) else value
     return public
+
+
+def model_record(identity: ModelIdentity) -> dict[str, Any]:
+    """A model as a manifest may hold it."""
+    return {
+        "name": _without_credentials(identity.name),
+        "fingerprint": identity.fingerprint,
+        "backend": identity.backend,
+    }
+
+
+#: In place of `model_record` where no model has read anything.
+NO_MODEL: dict[str, Any] = {"name": "none", "fingerprint": "", "backend": "none"}
 
 
 def _without_credentials(text: str) -> str:

@@ -54,7 +54,7 @@ def read_documents(
                         _take(item, ledger, run, chunker, chunking, report)
             ledger.seal()
             stage.advance(len(batch))
-    report.removed = _forget_vanished_records(ledger, run)
+    report.removed = forget_vanished_records(ledger, run)
     return report
 
 
@@ -62,15 +62,7 @@ def _take(
     document: Document, ledger: Ledger, run: int, chunker: Chunker, chunking: str, report: ReadingReport
 ) -> None:
     document_id = document.document_id
-    held, last_run = ledger.source_seen(document.source) or ("", 0)
-    if held == document_id and last_run == run:
-        report.duplicates += 1  # the same path, given twice
-    elif held == document_id:
-        report.unchanged += 1
-    elif ledger.has_source(document_id):
-        report.duplicates += 1
-    else:
-        report.indexed += 1
+    count_document(document_id, document.source, ledger, run, report)
     if ledger.chunking_of(document_id) != chunking:
         rows = [
             ChunkRow(c.chunk_id, document_id, c.start, c.end, c.tokens, text_hash(c.text))
@@ -79,6 +71,19 @@ def _take(
         ledger.put("document", document_id, document.text.encode("utf-8"))
         ledger.add_document(document_id, document.language, len(document.text), chunking, rows)
     ledger.add_source(document.source, document_id, document.title, run)
+
+
+def count_document(document_id: str, source: str, ledger: Ledger, run: int, report: ReadingReport) -> None:
+    """Before the document is taken: is it new to the index, new to this source, or neither?"""
+    held, last_run = ledger.source_seen(source) or ("", 0)
+    if held == document_id and last_run == run:
+        report.duplicates += 1  # the same path, given twice
+    elif held == document_id:
+        report.unchanged += 1
+    elif ledger.has_source(document_id):
+        report.duplicates += 1
+    else:
+        report.indexed += 1
 
 
 def _batches(corpus: Iterable[Document | Rejection]) -> Iterator[list[Document | Rejection]]:
@@ -94,7 +99,7 @@ def _batches(corpus: Iterable[Document | Rejection]) -> Iterator[list[Document |
         yield batch
 
 
-def _forget_vanished_records(ledger: Ledger, run: int) -> int:
+def forget_vanished_records(ledger: Ledger, run: int) -> int:
     """A file with fewer records than before, or that is no longer readable, lets go of the rest; how many."""
     gone = [
         source

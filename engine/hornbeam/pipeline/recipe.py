@@ -13,6 +13,9 @@ from hornbeam.settings import Settings
 
 #: Raise when the chunker's cuts change: stored chunks are then made anew.
 CHUNKER_VERSION = "1"
+#: Begins the chunking fingerprint of documents that an import brought: they have chunks and facts of their
+#: own, whatever model reads the rest.
+_IMPORTED = "imported:"
 #: Settings of `extract` that do not change what a call returns: other values must not repeat every call.
 _NOT_OF_A_CALL = {"window", "retries", "retry_budget", "retry_splits", "retry_types", "min_confidence"}
 
@@ -21,23 +24,27 @@ _NOT_OF_A_CALL = {"window", "retries", "retry_budget", "retry_splits", "retry_ty
 class Recipe:
     chunking: str  # of a document's chunks
     extraction: str  # of a chunk's extraction
-    version: str  # of a version's files
 
-    def extraction_key(self, text_hash: str) -> str:
-        return content_id("x", self.extraction, text_hash)
+    def extraction_key(self, text_hash: str, chunking: str) -> str:
+        """
+        Args:
+            chunking: of the chunk's document.
+        """
+        extraction = chunking if chunking.startswith(_IMPORTED) else self.extraction
+        return content_id("x", extraction, text_hash)
+
+
+def imported(form: str) -> str:
+    """The chunking fingerprint of documents that an import in this form brought."""
+    return _IMPORTED + form
 
 
 def text_hash(text: str) -> str:
     return content_id("t", text)
 
 
-def make_recipe(
-    settings: Settings,
-    schema: GraphSchema,
-    model: ModelIdentity,
-    prompt_version: str,
-    embedder_fingerprint: str,
-) -> Recipe:
+def make_recipe(settings: Settings, schema: GraphSchema, model: ModelIdentity, prompt_version: str) -> Recipe:
+    """What a model reads the index's texts with."""
     chunk = settings.chunk
     # The model's tokenizer decides where chunks end.
     chunking = content_id(
@@ -45,8 +52,15 @@ def make_recipe(
     )
     call = settings.extract.model_dump_json(exclude=_NOT_OF_A_CALL)
     extraction = content_id("", prompt_version, schema.hash(), GRAMMAR_VERSION, model.fingerprint, call)
+    return Recipe(chunking, extraction)
+
+
+def version_recipe(settings: Settings, recipe: Recipe, schema: GraphSchema, embedder_fingerprint: str) -> str:
+    """What a version's files depend on besides the documents.
+
+    Args:
+        schema: as published, with the types of imported facts.
+    """
     published = settings.fingerprint("extract", "organise", "gates")
-    version = content_id(
-        "", hornbeam.__version__, chunking, extraction, schema.hash(), embedder_fingerprint, published
-    )
-    return Recipe(chunking, extraction, version)
+    parts = (recipe.chunking, recipe.extraction, schema.hash(), embedder_fingerprint, published)
+    return content_id("", hornbeam.__version__, *parts)

@@ -1,7 +1,8 @@
 """From the extractions of single chunks to the tables of one graph.
 
-Identity of an entity is (canonical name, type). Every mention and every piece of evidence is kept; counts
-and confidences are aggregated:
+Identity of an entity is (canonical name, type), or what an import gives as its identity. Every mention and
+every piece of evidence is kept; an imported entity whose name stands nowhere in the text has no mention, and
+is an entity all the same. Counts and confidences are aggregated:
 
     relation, attribute    1 − Π (1 − c) over the chunks that state it (independent evidence, noisy or)
     entity                 mean over its mentions of the confidence that the name has this type
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     import duckdb
 
 _DESCRIPTION_CHARACTERS = 240
-_SENTENCE_END = regex.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n{2,}")
+#: A row of a table is a sentence of its own.
+_SENTENCE_END = regex.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n{2,}|\n(?=[^\n\t]*\t)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,22 +172,26 @@ def _fact_rows(chunk: ChunkInput) -> Iterator[tuple[str, dict[str, Any]]]:
     identities = [_entity_id(entity) for entity in chunk.extraction.entities]
     sentences = Sentences(chunk.text)
     for entity, entity_id in zip(chunk.extraction.entities, identities, strict=True):
+        found = {
+            "entity_id": entity_id, "canonical": entity.identity or canonical_name(entity.name),
+            "type": entity.type, "name": entity.name, "chunk_id": chunk.chunk_id,
+            "confidence": entity.confidence,
+        }  # fmt: skip
         for start, end in entity.spans:
-            yield "found_entities", {
-                "entity_id": entity_id, "canonical": canonical_name(entity.name), "type": entity.type,
-                "name": entity.name, "chunk_id": chunk.chunk_id, "start": start, "end": end,
-                "surface": chunk.text[start:end], "confidence": entity.confidence,
+            yield "found_entities", found | {
+                "start": start, "end": end, "surface": chunk.text[start:end],
                 "sentence": sentences.around(start, end),
             }  # fmt: skip
+        if not entity.spans:
+            yield "found_entities", found | {"start": None, "end": None, "surface": None, "sentence": ""}
     for relation in chunk.extraction.relations:
         head, tail = identities[relation.head], identities[relation.tail]
-        if head == tail:
+        if head == tail and relation.head != relation.tail:
             continue  # two written forms of one entity
-        first = chunk.extraction.entities[relation.head].spans[0]
         yield "found_relations", {
             "relation_id": content_id("r", head, relation.type, tail), "head_id": head, "type": relation.type,
             "tail_id": tail, "chunk_id": chunk.chunk_id, "confidence": relation.confidence,
-            "sentence": sentences.around(*first),
+            "sentence": _sentence_of(chunk.extraction.entities[relation.head], sentences),
         }  # fmt: skip
     for attribute in chunk.extraction.attributes:
         owner = identities[attribute.entity]
@@ -197,8 +203,12 @@ def _fact_rows(chunk: ChunkInput) -> Iterator[tuple[str, dict[str, Any]]]:
         }  # fmt: skip
 
 
+def _sentence_of(entity: FoundEntity, sentences: Sentences) -> str:
+    return sentences.around(*entity.spans[0]) if entity.spans else ""
+
+
 def _entity_id(entity: FoundEntity) -> str:
-    return content_id("e", canonical_name(entity.name), entity.type)
+    return content_id("e", entity.identity or canonical_name(entity.name), entity.type)
 
 
 class Sentences:
@@ -262,15 +272,16 @@ _QUERIES = {
             SELECT entity_id, list(name ORDER BY times DESC, name) AS names
             FROM written_forms GROUP BY entity_id)
         SELECT m.entity_id, any_value(f.names)[1] AS name, any_value(m.type) AS type,
-               arg_max(m.sentence, (m.confidence, m.chunk_id, m.start, m."end")) AS description,
-               list_sort(any_value(f.names)[2:]) AS aliases, count(*) AS mentions,
+               coalesce(arg_max(m.sentence, (m.confidence, m.chunk_id, m.start, m."end"))
+                        FILTER (WHERE m.start IS NOT NULL), '') AS description,
+               list_sort(any_value(f.names)[2:]) AS aliases, count(m.start) AS mentions,
                coalesce(any_value(d.degree), 0) AS degree,
                least(1.0, sum(m.confidence ORDER BY m.chunk_id, m.start, m."end") / count(*)) AS confidence
         FROM mention_rows m JOIN forms f USING (entity_id) LEFT JOIN degrees d USING (entity_id)
         GROUP BY m.entity_id ORDER BY m.entity_id""",
     "mentions": """
         SELECT entity_id, chunk_id, start, "end", surface, confidence
-        FROM mention_rows ORDER BY entity_id, chunk_id, start, "end\"""",
+        FROM mention_rows WHERE start IS NOT NULL ORDER BY entity_id, chunk_id, start, "end\"""",
     "relations": """
         SELECT relation_id, head_id, type, tail_id, weight, confidence, description
         FROM relation_facts ORDER BY relation_id""",

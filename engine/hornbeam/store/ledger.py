@@ -36,7 +36,7 @@ _AT_ONCE = 500
 #: How long to wait for another process's transaction.
 _BUSY_SECONDS = 30.0
 
-Kind = Literal["document", "extraction", "summary"]
+Kind = Literal["document", "extraction", "summary", "vocabulary"]
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -85,6 +85,7 @@ class DocumentRow:
     title: str  # at the first of its sources
     language: str
     characters: int
+    chunking: str  # fingerprint of how it was cut
     sources: tuple[str, ...]  # sorted
 
 
@@ -218,10 +219,15 @@ class Ledger:
             ),
         )
 
-    def add_rejection(self, path: str, reason: str, run: int) -> None:
-        """A source that can no longer be read holds no document."""
+    def add_rejection(self, path: str, reason: str, run: int, *, file: str | None = None) -> None:
+        """A source that can no longer be read holds no document.
+
+        Args:
+            file: that it is part of, where its name does not tell.
+        """
         self._run(
-            "INSERT OR REPLACE INTO rejections VALUES (?, ?, ?, ?)", (path, _file_of(path), reason, run)
+            "INSERT OR REPLACE INTO rejections VALUES (?, ?, ?, ?)",
+            (path, file or _file_of(path), reason, run),
         )
         self._run("DELETE FROM sources WHERE source = ?", (path,))
 
@@ -247,16 +253,16 @@ class Ledger:
         while True:
             # A page at a time, found by key: an open cursor would see half of what is written meanwhile.
             page = self._run(
-                "SELECT d.document_id, d.language, d.characters, "
+                "SELECT d.document_id, d.language, d.characters, d.chunking, "
                 "json_group_array(json_array(s.source, s.title)) "
                 "FROM documents d JOIN sources s USING (document_id) WHERE d.document_id > ? "
                 "GROUP BY d.document_id ORDER BY d.document_id LIMIT ?",
                 (last, _AT_ONCE),
             )
-            for document_id, language, characters, places in page:
+            for document_id, language, characters, chunking, places in page:
                 found = sorted((source, title) for source, title in json.loads(places))
                 sources = tuple(source for source, _ in found)
-                yield DocumentRow(document_id, found[0][1], language, characters, sources)
+                yield DocumentRow(document_id, found[0][1], language, characters, chunking, sources)
             if len(page) < _AT_ONCE:
                 return
             last = page[-1][0]
