@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hornbeam.corpus import Chunker, read_corpus
-from hornbeam.extract.stages import Extractor
+from hornbeam.extract.tiers import chunk_extractor
 from hornbeam.index.embedder import TextEmbedder
 from hornbeam.llm.protocol import LanguageModel
 from hornbeam.pipeline.extraction import extract_chunks
@@ -55,8 +55,8 @@ class Build:
         self._model = model
         self._embedder = embedder
         self._progress = progress
-        self._extractor = Extractor(model, schema, settings.extract)
-        self._recipe = make_recipe(settings, schema, model.identity, self._extractor.prompt.version)
+        self._extractor = chunk_extractor(model, schema, settings.extract)
+        self._recipe = make_recipe(settings, schema, model.identity, self._extractor.version)
         self._seconds: dict[str, float] = {}
         self._report = BuildReport()
 
@@ -112,7 +112,7 @@ class Build:
         return self._report.to_json()
 
     def _publisher(self, ledger: Ledger) -> Publisher:
-        model, prompt_version = model_record(self._model.identity), self._extractor.prompt.version
+        model, prompt_version = model_record(self._model.identity), self._extractor.version
         # What was imported stays in the graph, whatever schema the texts are read with.
         schema = published_schema(ledger, self._schema)
         keep_text_recipe(ledger, TextRecipe(self._recipe, self._schema, model, prompt_version))
@@ -120,7 +120,7 @@ class Build:
             self._index,
             self._settings,
             schema,
-            self._model,
+            None if self._settings.extract.tier == "fast" else self._model,
             model,
             self._embedder,
             self._recipe,

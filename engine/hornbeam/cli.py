@@ -105,6 +105,16 @@ def index(
             "--schema", metavar="FILE", help="A schema file or the name of a seed schema.", show_default=False
         ),
     ] = None,
+    tier: Annotated[
+        str | None,
+        typer.Option(
+            "--tier",
+            metavar="model|fast",
+            help="fast: no model; names and phrases that share a sentence, in a schema of its own. A later "
+            "run without it extracts the same chunks by the model.",
+            show_default=False,
+        ),
+    ] = None,
     model: ModelOption = None,
     device: DeviceOption = None,
     config: ConfigOption = None,
@@ -124,20 +134,26 @@ def index(
     settings = settings_of(
         config,
         changes,
-        {"schema_file": schema, "model.path": model, "device": device, "cost.gpu_hour_price": gpu_hour_price},
+        {
+            "schema_file": schema,
+            "extract.tier": tier,
+            "model.path": model,
+            "device": device,
+            "cost.gpu_hour_price": gpu_hour_price,
+        },
     )
     quiet_libraries()
     from hornbeam.build import Build
-    from hornbeam.llm.opening import open_model
-    from hornbeam.opening import open_embedder
+    from hornbeam.opening import open_build_model, open_embedder, open_schema
     from hornbeam.progress import Progress
     from hornbeam.report import render_report
-    from hornbeam.schema import load_schema
 
-    loaded = load_schema(settings.schema_file)
-    language_model = open_model(settings)
+    loaded = open_schema(settings)
+    language_model = open_build_model(settings)
     try:
         with Progress(quiet=quiet) as progress:
+            if schema and settings.extract.tier == "fast":
+                progress.say(f"fast tier: its schema is '{loaded.name}', '{schema}' is for the model tier")
             build = Build(
                 index_directory, settings, loaded, language_model, open_embedder(settings), progress
             )

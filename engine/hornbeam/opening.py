@@ -1,4 +1,4 @@
-"""Open a promoted version for questions."""
+"""From settings to what builds and questions work with."""
 
 from __future__ import annotations
 
@@ -12,7 +12,26 @@ from hornbeam.settings import Settings
 from hornbeam.store.versions import Version, open_current
 
 if TYPE_CHECKING:
+    from hornbeam.llm.protocol import LanguageModel
     from hornbeam.retrieve.knowledge_base import KnowledgeBase
+    from hornbeam.schema import GraphSchema
+
+
+def open_schema(settings: Settings) -> GraphSchema:
+    """The schema that a build fills: the settings', but the fast tier has its own."""
+    from hornbeam.extract.cooccurrence import SCHEMA
+    from hornbeam.schema import load_schema
+
+    return load_schema(SCHEMA if settings.extract.tier == "fast" else settings.schema_file)
+
+
+def open_build_model(settings: Settings) -> LanguageModel:
+    """The settings' model; for the fast tier its tokenizer alone, behind a model that generates nothing."""
+    from hornbeam.llm.opening import open_model
+    from hornbeam.llm.unused import UnusedModel
+
+    model = open_model(settings)
+    return UnusedModel(model) if settings.extract.tier == "fast" else model
 
 
 def open_embedder(settings: Settings) -> TextEmbedder:

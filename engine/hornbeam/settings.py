@@ -77,6 +77,10 @@ class ChunkSettings(Section):
 
 
 class ExtractSettings(Section):
+    tier: Literal["model", "fast"] = Field(
+        "model",
+        description="fast: no model; noun-like spans that share a sentence, in the schema cooccurrence",
+    )
     entities_per_clause: int = Field(3, ge=1)
     relations_per_head: int = Field(3, ge=0, description="of one chunk; 0: extract none")
     attributes_per_entity: int = Field(2, ge=0, description="of one chunk; 0: extract none")

@@ -94,6 +94,11 @@ class Extractor:
         self._ladder = Ladder(settings, model.max_model_len)
         self.prompt = ExtractionPrompt(schema, model, settings.examples)
 
+    @property
+    def version(self) -> str:
+        """The prompt's: part of the key of stored results."""
+        return self.prompt.version
+
     def check_room(self, max_chunk_tokens: int) -> None:
         """
         Raises:

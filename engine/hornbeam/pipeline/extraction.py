@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from hornbeam.errors import ModelError
 from hornbeam.extract.result import ChunkExtraction, Reason
-from hornbeam.extract.stages import Extractor
+from hornbeam.extract.tiers import ChunkExtractor
 from hornbeam.pipeline.graph_inputs import portions, read_texts
 from hornbeam.pipeline.recipe import Recipe
 from hornbeam.progress import Progress, Stage
@@ -37,7 +37,7 @@ class ExtractionReport:
 def extract_chunks(
     ledger: Ledger,
     run: int,
-    extractor: Extractor,
+    extractor: ChunkExtractor,
     recipe: Recipe,
     progress: Progress,
     retry: Collection[Retry] = (),

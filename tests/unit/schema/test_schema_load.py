@@ -11,7 +11,7 @@ import pytest
 from hornbeam.errors import SchemaError
 from hornbeam.schema import GraphSchema, load, load_schema, seed_schemas
 
-SEEDS = ["general", "incident", "medical", "nerel", "research"]
+SEEDS = ["cooccurrence", "general", "incident", "medical", "nerel", "research"]
 SMALL = '{"name": "small", "entity_types": [{"name": "人物"}]}'
 
 
@@ -35,7 +35,7 @@ class TestLoading:
     def test_an_unknown_name_is_refused_with_the_seeds_and_the_nearest(self) -> None:
         assert refusal("genral") == (
             "no schema 'genral': no such file, and the seed schemas are "
-            "general, incident, medical, nerel, research; did you mean 'general'?"
+            "cooccurrence, general, incident, medical, nerel, research; did you mean 'general'?"
         )
 
     def test_a_seed_wins_over_a_file_of_its_name(
