@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 import typer
 
 from hornbeam import __version__
-from hornbeam.commands import benchmarks, evaluation, exchange, schemas
+from hornbeam.commands import benchmarks, entities, evaluation, exchange, schemas
 from hornbeam.commands.options import (
     ConfigOption,
     DeviceOption,
@@ -41,6 +41,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(schemas.app, name="schema")
+app.add_typer(entities.app, name="entities")
 app.add_typer(benchmarks.app, name="bench")
 app.add_typer(evaluation.app, name="evaluate")
 app.add_typer(exchange.import_app, name="import")

@@ -149,6 +149,24 @@ class CommunityMember:
     entity_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """Two names that were found to be one thing, and why."""
+
+    merge_id: str
+    entity_id: str  # that both belong to
+    name: str
+    type: str
+    merged_name: str  # what else it is called
+    merged_type: str
+    document_id: str | None  # where it is so called; None: everywhere
+    kind: str  # of evidence, see hornbeam.resolve.evidence
+    score: float
+    chunk_id: str
+    start: int  # of the evidence, within the chunk's text
+    end: int
+
+
 #: table name -> record, in the order in which they are written
 TABLES: dict[str, type] = {
     "documents": Document,
@@ -159,6 +177,7 @@ TABLES: dict[str, type] = {
     "relation_evidence": RelationEvidence,
     "attributes": Attribute,
     "attribute_evidence": AttributeEvidence,
+    "merges": Merge,
     "communities": Community,
     "community_members": CommunityMember,
 }

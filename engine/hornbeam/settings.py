@@ -104,6 +104,18 @@ class ExtractSettings(Section):
     window: int = Field(128, ge=1, description="requests submitted to the model at once")
 
 
+class ResolveSettings(Section):
+    """Which names are one thing."""
+
+    without: str = Field(
+        "", description="kinds of evidence that do not count, between blanks, e.g. 'partial acronym'"
+    )
+    types: Literal["keep", "document"] = Field(
+        "document",
+        description="document: a name with two types in one document is one thing, of the likelier",
+    )
+
+
 class OrganiseSettings(Section):
     """The knowledge tree; DESIGN names in brackets."""
 
@@ -175,6 +187,7 @@ class Settings(Section):
     corpus: CorpusSettings = CorpusSettings()
     chunk: ChunkSettings = ChunkSettings()
     extract: ExtractSettings = ExtractSettings()
+    resolve: ResolveSettings = ResolveSettings()
     organise: OrganiseSettings = OrganiseSettings()
     retrieve: RetrieveSettings = RetrieveSettings()
     answer: AnswerSettings = AnswerSettings()

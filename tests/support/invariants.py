@@ -23,6 +23,7 @@ _IDS = {
     "entities": "entity_id",
     "relations": "relation_id",
     "attributes": "attribute_id",
+    "merges": "merge_id",
     "communities": "community_id",
 }
 _OTHER_TABLES = ("mentions", "relation_evidence", "attribute_evidence", "community_members")
@@ -38,6 +39,8 @@ _REFERENCES = (
     ("attributes", "entity_id", "entities"),
     ("attribute_evidence", "attribute_id", "attributes"),
     ("attribute_evidence", "chunk_id", "chunks"),
+    ("merges", "entity_id", "entities"),
+    ("merges", "chunk_id", "chunks"),
     ("communities", "centre_id", "entities"),
     ("community_members", "community_id", "communities"),
     ("community_members", "entity_id", "entities"),
@@ -63,6 +66,7 @@ def violations(version_directory: Path, tables: dict[str, Rows]) -> Iterator[str
     yield from _schema(json.loads((version_directory / "schema.json").read_text("utf-8")), tables)
     yield from _closure(tables)
     yield from _grounding(tables)
+    yield from _merges(tables)
     yield from _losses(tables)
     yield from _coverage(tables)
 
@@ -169,6 +173,24 @@ def _grounding(tables: dict[str, Rows]) -> Iterator[str]:
         stated = " ".join(text[evidence["start"] : evidence["end"]].split())
         if not stated or stated.casefold() != values.get(evidence["attribute_id"], "").casefold():
             yield f"attribute value {stated!r} is not what its evidence says"
+
+
+def _merges(tables: dict[str, Rows]) -> Iterator[str]:
+    """Both names of a merge are names of its entity, and its evidence stands where it says."""
+    names = {row["entity_id"]: {row["name"], *row["aliases"]} for row in tables["entities"]}
+    chunks = {row["chunk_id"]: row for row in tables["chunks"]}
+    for merge in tables["merges"]:
+        chunk = chunks.get(merge["chunk_id"], {"text": "", "document_id": None})
+        if not 0 <= merge["start"] < merge["end"] <= len(chunk["text"]):
+            yield f"merge {merge['merge_id']}: its evidence lies outside its chunk"
+        if merge["document_id"] not in (None, chunk["document_id"]):
+            yield f"merge {merge['merge_id']}: its evidence is of another document"
+        if merge["merged_name"] not in names.get(merge["entity_id"], set()):
+            yield f"merge {merge['merge_id']}: {merge['merged_name']!r} is no name of its entity"
+        if (merge["name"], merge["type"]) == (merge["merged_name"], merge["merged_type"]):
+            yield f"merge {merge['merge_id']} is of a name with itself"
+        if not 0 < merge["score"] <= 1:
+            yield f"merge {merge['merge_id']}: score {merge['score']}"
 
 
 def _losses(tables: dict[str, Rows]) -> Iterator[str]:

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from hornbeam.commands.options import JsonOption, PredictionsOption, print_json, quiet_libraries
+from hornbeam.commands.options import (
+    ConfigOption,
+    JsonOption,
+    PredictionsOption,
+    SetOption,
+    print_json,
+    quiet_libraries,
+    settings_of,
+)
 
 app = typer.Typer(help="Measure against known answers.", no_args_is_help=True)
 
@@ -57,5 +65,46 @@ def evaluate_communities(
         from rich.console import Console
 
         from hornbeam.evaluate.community_report import render
+
+        render(report, Console())
+
+
+@app.command("resolution")
+def evaluate_resolution(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Documents with known aliases: DocRED (*.json), or a list of names (*.entities.json) beside "
+            "its text (*.raw.txt).",
+            show_default=False,
+        ),
+    ],
+    half: Annotated[
+        str, typer.Option(metavar="all|even|odd", help="All documents, or every second one.")
+    ] = "all",
+    ablation: Annotated[
+        bool, typer.Option("--ablation", help="Also with each kind of evidence left out.")
+    ] = False,
+    config: ConfigOption = None,
+    changes: SetOption = None,
+    predictions: PredictionsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Which names are one thing: precision and recall over pairs of mentions, and of different names."""
+    halves: dict[str, Literal["all", "even", "odd"]] = {"all": "all", "even": "even", "odd": "odd"}
+    if half not in halves:
+        raise typer.BadParameter(f"'{half}' is not one of {', '.join(halves)}", param_hint="--half")
+    settings = settings_of(config, changes, {})
+    quiet_libraries()
+    from hornbeam.evaluate.resolution_report import run
+
+    report = run(path, settings.resolve, half=halves[half], ablation=ablation, predictions=predictions)
+    if as_json:
+        print_json(report)
+    else:
+        from rich.console import Console
+
+        from hornbeam.evaluate.resolution_report import render
 
         render(report, Console())

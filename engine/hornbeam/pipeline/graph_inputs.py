@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from hornbeam.extract.result import ChunkExtraction
 from hornbeam.pipeline.recipe import Recipe
 from hornbeam.records import ChunkState
-from hornbeam.resolve.consolidate import ChunkInput, DocumentInput
+from hornbeam.resolve.staging import ChunkInput, DocumentInput
 from hornbeam.store.ledger import ChunkRow, DocumentRow, Ledger
 
 #: Read together: every segment that holds some of them is opened once per portion.

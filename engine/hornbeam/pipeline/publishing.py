@@ -22,7 +22,9 @@ from hornbeam.pipeline.extraction import replaced_results
 from hornbeam.pipeline.graph_inputs import graph_inputs
 from hornbeam.pipeline.recipe import Recipe, version_recipe
 from hornbeam.progress import Progress
-from hornbeam.resolve.consolidate import DocumentInput, write_graph_tables
+from hornbeam.resolve.consolidate import Consolidated, write_graph_tables
+from hornbeam.resolve.separations import read_separations
+from hornbeam.resolve.staging import DocumentInput
 from hornbeam.schema.model import GraphSchema
 from hornbeam.settings import Settings
 from hornbeam.store.gates import Gate, evaluate_gates
@@ -59,6 +61,8 @@ def version_inputs(ledger: Ledger, made_by: str, unsettled: Collection[str]) -> 
     for key in sorted(unsettled):
         digest.update(key.encode())
     digest.update(replaced_results(ledger).encode())
+    for separation in read_separations(ledger):
+        digest.update(separation.merge_id.encode())
     return digest.hexdigest()
 
 
@@ -106,7 +110,8 @@ class Publisher:
     def publish(self, ledger: Ledger, run: int, inputs: str) -> Version:
         """Write a version, and promote it if its gates pass."""
         building = begin_version(self.index)
-        counts = self._consolidate(ledger, building)
+        consolidated = self._consolidate(ledger, building)
+        counts = consolidated.rows
         graph, communities = self._organise(ledger, run, building / "tables", counts["entities"])
         (building / "schema.json").write_text(self.schema.to_json(), "utf-8")
         texts = counts["relations"] + counts["chunks"] + communities["all"]
@@ -117,25 +122,28 @@ class Publisher:
             )
         with self.timed("publish"):
             version_id = version_identity(building, inputs=inputs)
-            manifest = self._manifest(inputs, gates, counts, communities)
+            manifest = self._manifest(inputs, gates, consolidated, communities)
             version = publish_version(self.index, building, version_id, manifest)
             if all_passed(version):
                 promote(self.index, version_id)
         return version
 
-    def _consolidate(self, ledger: Ledger, building: Path) -> dict[str, int]:
+    def _consolidate(self, ledger: Ledger, building: Path) -> Consolidated:
         scratch = building / "scratch"
         scratch.mkdir()
         with self.timed("consolidate"):
-            counts = write_graph_tables(
+            consolidated = write_graph_tables(
                 self._counted(ledger),
                 building / "tables",
                 scratch,
+                settings=self.settings.resolve,
+                schema=self.schema,
+                separations=read_separations(ledger),
                 min_confidence=self.settings.extract.min_confidence,
                 memory_limit_mib=self._memory_mib(),
             )
         shutil.rmtree(scratch)
-        return counts
+        return consolidated
 
     def _counted(self, ledger: Ledger) -> Iterator[DocumentInput]:
         total = ledger.counts()["documents"]
@@ -209,7 +217,7 @@ class Publisher:
         return max(_LEAST_MEMORY_MIB, int(psutil.virtual_memory().available) // 4 // 2**20)
 
     def _manifest(
-        self, inputs: str, gates: list[Gate], counts: dict[str, int], communities: dict[str, Any]
+        self, inputs: str, gates: list[Gate], consolidated: Consolidated, communities: dict[str, Any]
     ) -> dict[str, Any]:
         return {
             "inputs": inputs,
@@ -228,7 +236,12 @@ class Publisher:
                 "fingerprint": self.embedder.fingerprint,
                 "dimension": self.embedder.dimension,
             },
-            "counts": counts,
+            "counts": consolidated.rows,
+            "resolution": {
+                "names": consolidated.names,
+                "merges": consolidated.merges,
+                "dropped": consolidated.dropped,
+            },
             "communities": communities,
             "gates": {gate.name: gate.to_json() for gate in gates},
         }

@@ -61,6 +61,6 @@ def version_recipe(settings: Settings, recipe: Recipe, schema: GraphSchema, embe
     Args:
         schema: as published, with the types of imported facts.
     """
-    published = settings.fingerprint("extract", "organise", "gates")
+    published = settings.fingerprint("extract", "resolve", "organise", "gates")
     parts = (recipe.chunking, recipe.extraction, schema.hash(), embedder_fingerprint, published)
     return content_id("", hornbeam.__version__, *parts)

@@ -1,8 +1,8 @@
 """From the extractions of single chunks to the tables of one graph.
 
-Identity of an entity is (canonical name, type), or what an import gives as its identity. Every mention and
-every piece of evidence is kept; an imported entity whose name stands nowhere in the text has no mention, and
-is an entity all the same. Counts and confidences are aggregated:
+A name (canonical name, type) and where it stands decide which entity it is (`resolution`); an import gives
+its entities' identities itself. Every mention and every piece of evidence is kept; an imported entity whose
+name stands nowhere in the text has no mention, and is an entity all the same. Aggregated are
 
     relation, attribute    1 − Π (1 − c) over the chunks that state it (independent evidence, noisy or)
     entity                 mean over its mentions of the confidence that the name has this type
@@ -13,51 +13,33 @@ table is sorted by its id and written by one thread, so equal extractions give e
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import regex
-
-from hornbeam.extract.result import ChunkExtraction, FoundEntity
-from hornbeam.records import TABLES, ChunkState, arrow_schema, content_id
-from hornbeam.resolve.names import canonical_name
-from hornbeam.store.table_files import ROWS_PER_BATCH, TableWriter, TableWriters
+from hornbeam.records import TABLES, arrow_schema, content_id
+from hornbeam.resolve.evidence import kinds_that_count
+from hornbeam.resolve.resolution import Resolved, read_edges, read_names, resolve
+from hornbeam.resolve.separations import Separation
+from hornbeam.resolve.staging import STAGED, DocumentInput, stage
+from hornbeam.schema.model import GraphSchema
+from hornbeam.settings import ResolveSettings
+from hornbeam.store.schema_tables import create_schema_tables
+from hornbeam.store.table_files import ROWS_PER_BATCH, TableWriter
 
 if TYPE_CHECKING:
     import duckdb
 
-_DESCRIPTION_CHARACTERS = 240
-#: A row of a table is a sentence of its own.
-_SENTENCE_END = regex.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n{2,}|\n(?=[^\n\t]*\t)")
 
-
-@dataclass(frozen=True, slots=True)
-class ChunkInput:
-    """A chunk and what extraction found in it; a chunk without a result has `extraction` None."""
-
-    chunk_id: str
-    document_id: str
-    start: int
-    end: int
-    text: str
-    tokens: int
-    state: ChunkState
-    reason: str
-    extraction: ChunkExtraction | None
-    rungs: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentInput:
-    document_id: str
-    sources: tuple[str, ...]
-    title: str
-    text: str
-    language: str
-    chunks: tuple[ChunkInput, ...]
+@dataclass(slots=True)
+class Consolidated:
+    rows: dict[str, int]  # by table
+    names: int = 0  # distinct (canonical name, type)
+    merges: dict[str, int] = field(default_factory=dict)  # by kind of evidence
+    #: statements of facts that a merge left without a place in the graph: their ends became one entity, or
+    #: the entity's type is not in their domain or range
+    dropped: dict[str, int] = field(default_factory=dict)
 
 
 def write_graph_tables(
@@ -65,40 +47,47 @@ def write_graph_tables(
     tables: Path,
     scratch: Path,
     *,
+    settings: ResolveSettings,
+    schema: GraphSchema | None,
+    separations: Collection[Separation] = (),
     min_confidence: float,
     memory_limit_mib: int,
-) -> dict[str, int]:
-    """Write documents, chunks, entities, mentions, relations, attributes and their evidence.
+) -> Consolidated:
+    """Write documents, chunks, entities, mentions, relations, attributes, their evidence, and merges.
 
     Args:
         documents: sorted by id; read once, lazily.
         tables: folder of the Parquet files.
         scratch: folder for staged files and DuckDB's spill.
+        schema: facts of which a merge made something that it does not allow are dropped; None: it allows all.
+        separations: names that people told apart.
         min_confidence: relations and attributes below are left out of the graph.
         memory_limit_mib: DuckDB's bound.
-
-    Returns:
-        rows by table.
     """
     import duckdb
 
-    counts = _stage(documents, tables, scratch)
+    counts = stage(documents, tables, scratch, kinds_that_count(settings))
     with duckdb.connect() as connection:
         connection.execute(f"SET memory_limit = '{memory_limit_mib}MiB'")
         connection.execute("SET temp_directory = ?", [str(scratch / "spill")])
-        for name in _STAGED:
+        for name in STAGED:
             connection.execute(
                 f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{_sql_path(scratch, name)}')"
             )
+        _define_ids(connection)
+        _load_schema(connection, schema)
         # Less memory for tables whose order says nothing. Not for the queries below: with it, a result that
         # is read as a stream can lose the order of its ORDER BY from the second vector of 2,048 rows on.
         connection.execute("SET preserve_insertion_order = false")
-        for name, sql in _FACTS.items():
-            connection.execute(f"CREATE TEMP TABLE {name} AS {sql}", _arguments(sql, min_confidence))
+        _create(connection, _NAMES)
+        result = Consolidated(counts)
+        _resolve(connection, separations, result)
+        _create(connection, _FACTS, min_confidence)
         connection.execute("SET preserve_insertion_order = true")
         for table, sql in _QUERIES.items():
             counts[table] = write_query(connection, sql, table, tables)
-    return counts
+        result.dropped = {name: int(_one(connection, sql)) for name, sql in _DROPPED.items()}
+    return result
 
 
 def write_query(connection: duckdb.DuckDBPyConnection, sql: str, table: str, tables: Path) -> int:
@@ -111,128 +100,155 @@ def write_query(connection: duckdb.DuckDBPyConnection, sql: str, table: str, tab
     return writer.rows
 
 
-def _arguments(sql: str, min_confidence: float) -> list[float]:
-    return [min_confidence] * sql.count("?")
+def _create(connection: duckdb.DuckDBPyConnection, queries: dict[str, str], *arguments: float) -> None:
+    for name, sql in queries.items():
+        connection.execute(f"CREATE TEMP TABLE {name} AS {sql}", list(arguments) * sql.count("?"))
+
+
+def _one(connection: duckdb.DuckDBPyConnection, sql: str) -> Any:
+    row = connection.execute(sql).fetchone()
+    assert row is not None
+    return row[0]
 
 
 def _sql_path(folder: Path, name: str) -> str:
     return str(folder / f"{name}.parquet").replace("'", "''")
 
 
-# Staging: one pass over the documents.
+def _define_ids(connection: duckdb.DuckDBPyConnection) -> None:
+    """`content_id` of three parts for SQL."""
+    import pyarrow as pa
+    from duckdb.func import PythonUDFType
 
-_STAGED = {
-    "found_chunks": (
-        ("chunk_id", "str"), ("document_id", "str"), ("start", "int"), ("end", "int"), ("text", "str"),
-        ("tokens", "int"), ("state", "str"), ("reason", "str"), ("rungs", "str"),
-    ),
-    "found_entities": (
-        ("entity_id", "str"), ("canonical", "str"), ("type", "str"), ("name", "str"), ("chunk_id", "str"),
-        ("start", "int"), ("end", "int"), ("surface", "str"), ("confidence", "float"), ("sentence", "str"),
-    ),
-    "found_relations": (
-        ("relation_id", "str"), ("head_id", "str"), ("type", "str"), ("tail_id", "str"),
-        ("chunk_id", "str"), ("confidence", "float"), ("sentence", "str"),
-    ),
-    "found_attributes": (
-        ("attribute_id", "str"), ("entity_id", "str"), ("type", "str"), ("value", "str"),
-        ("chunk_id", "str"), ("start", "int"), ("end", "int"), ("confidence", "float"),
-    ),
-}  # fmt: skip
+    def ids(prefix: Any, first: Any, second: Any, third: Any) -> Any:
+        columns = (column.to_pylist() for column in (prefix, first, second, third))
+        return pa.array([content_id(*row) for row in zip(*columns, strict=True)], pa.string())
+
+    connection.create_function("content_id", ids, ["VARCHAR"] * 4, "VARCHAR", type=PythonUDFType.ARROW)
 
 
-def _stage(documents: Iterable[DocumentInput], tables: Path, scratch: Path) -> dict[str, int]:
-    """Documents, which come sorted, go straight to their table; chunks and facts to staged files."""
+def _load_schema(connection: duckdb.DuckDBPyConnection, schema: GraphSchema | None) -> None:
+    """`allowed_relations` (type, head, tail) and `allowed_attributes` (type, owner); without a schema, views
+    that hold whatever is asked for."""
+    if schema is not None:
+        create_schema_tables(connection, schema)
+    else:
+        connection.execute(
+            "CREATE VIEW allowed_relations AS SELECT DISTINCT r.type, h.type AS head, t.type AS tail "
+            "FROM found_relations r, (SELECT DISTINCT type FROM found_names) h, "
+            "(SELECT DISTINCT type FROM found_names) t"
+        )
+        connection.execute(
+            "CREATE VIEW allowed_attributes AS SELECT DISTINCT a.type, o.type AS owner "
+            "FROM found_attributes a, (SELECT DISTINCT type FROM found_names) o"
+        )
+
+
+def _resolve(
+    connection: duckdb.DuckDBPyConnection, separations: Collection[Separation], result: Consolidated
+) -> None:
+    """From the tables `names` and `links` to `name_entities`, `local_entities` and `decided`."""
+    names = read_names(connection)
+    document_ids = [row[0] for row in connection.execute(_DOCUMENT_IDS).fetchall()]
+    resolved = resolve(names, read_edges(connection), document_ids, separations)
+    result.names = len(names.canonical)
+    _load(connection, resolved, document_ids)
+    result.merges = dict(
+        connection.execute(
+            "SELECT kind, count(*) FROM decided JOIN links USING (link) GROUP BY kind ORDER BY kind"
+        ).fetchall()
+    )
+
+
+def _load(connection: duckdb.DuckDBPyConnection, resolved: Resolved, document_ids: list[str]) -> None:
     import pyarrow as pa
 
-    kinds = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
-    with TableWriters() as writers:
-        for name, columns in _STAGED.items():
-            writers.open(name, scratch, pa.schema([(column, kinds[kind]) for column, kind in columns]))
-        writers.open("documents", tables, arrow_schema(TABLES["documents"]))
-        for document in documents:
-            writers.add("documents", {
-                "document_id": document.document_id, "source": document.sources[0], "title": document.title,
-                "text": document.text, "language": document.language, "sources": list(document.sources),
-            })  # fmt: skip
-            for chunk in document.chunks:
-                writers.add("found_chunks", {
-                    "chunk_id": chunk.chunk_id, "document_id": chunk.document_id, "start": chunk.start,
-                    "end": chunk.end, "text": chunk.text, "tokens": chunk.tokens, "state": chunk.state.value,
-                    "reason": chunk.reason, "rungs": chunk.rungs,
-                })  # fmt: skip
-                for name, row in _fact_rows(chunk):
-                    writers.add(name, row)
-        return {"documents": writers.rows("documents")}
-
-
-def _fact_rows(chunk: ChunkInput) -> Iterator[tuple[str, dict[str, Any]]]:
-    if chunk.extraction is None:
-        return
-    identities = [_entity_id(entity) for entity in chunk.extraction.entities]
-    sentences = Sentences(chunk.text)
-    for entity, entity_id in zip(chunk.extraction.entities, identities, strict=True):
-        found = {
-            "entity_id": entity_id, "canonical": entity.identity or canonical_name(entity.name),
-            "type": entity.type, "name": entity.name, "chunk_id": chunk.chunk_id,
-            "confidence": entity.confidence,
-        }  # fmt: skip
-        for start, end in entity.spans:
-            yield "found_entities", found | {
-                "start": start, "end": end, "surface": chunk.text[start:end],
-                "sentence": sentences.around(start, end),
-            }  # fmt: skip
-        if not entity.spans:
-            yield "found_entities", found | {"start": None, "end": None, "surface": None, "sentence": ""}
-    for relation in chunk.extraction.relations:
-        head, tail = identities[relation.head], identities[relation.tail]
-        if head == tail and relation.head != relation.tail:
-            continue  # two written forms of one entity
-        yield "found_relations", {
-            "relation_id": content_id("r", head, relation.type, tail), "head_id": head, "type": relation.type,
-            "tail_id": tail, "chunk_id": chunk.chunk_id, "confidence": relation.confidence,
-            "sentence": _sentence_of(chunk.extraction.entities[relation.head], sentences),
-        }  # fmt: skip
-    for attribute in chunk.extraction.attributes:
-        owner = identities[attribute.entity]
-        yield "found_attributes", {
-            "attribute_id": content_id("a", owner, attribute.type, attribute.value.casefold()),
-            "entity_id": owner, "type": attribute.type, "value": attribute.value,
-            "chunk_id": chunk.chunk_id, "start": attribute.start, "end": attribute.end,
-            "confidence": attribute.confidence,
-        }  # fmt: skip
-
-
-def _sentence_of(entity: FoundEntity, sentences: Sentences) -> str:
-    return sentences.around(*entity.spans[0]) if entity.spans else ""
-
-
-def _entity_id(entity: FoundEntity) -> str:
-    return content_id("e", entity.identity or canonical_name(entity.name), entity.type)
-
-
-class Sentences:
-    """The sentences of a chunk, found once: there are several mentions in each."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        gaps = [match.span() for match in _SENTENCE_END.finditer(text)]
-        self._starts = [0, *(end for _, end in gaps)]  # of sentences
-        self._ends = [*(start for start, _ in gaps), len(text)]
-
-    def around(self, start: int, end: int) -> str:
-        """The sentence (or sentences) that hold a span, white space as single blanks, cut to a bound."""
-        left = self._starts[bisect_right(self._starts, start) - 1]
-        right = self._ends[bisect_left(self._ends, end)]
-        sentence = " ".join(self._text[left:right].split())
-        if len(sentence) <= _DESCRIPTION_CHARACTERS:
-            return sentence
-        return sentence[:_DESCRIPTION_CHARACTERS].rstrip() + "…"
+    local = list(resolved.local.items())
+    tables = {
+        "name_entities": {
+            "number": pa.array(range(len(resolved.entity_of)), pa.int64()),
+            "entity_id": pa.array(resolved.entity_of, pa.string()),
+            "type": pa.array(resolved.type_of, pa.string()),
+            "is_first": pa.array(resolved.first_name_of, pa.bool_()),
+        },
+        "local_homes": {
+            "document_id": pa.array([document_ids[document] for (document, _), _ in local], pa.string()),
+            "number": pa.array([name for (_, name), _ in local], pa.int64()),
+            "home": pa.array([home for _, home in local], pa.int64()),
+        },
+        "decided": {
+            "link": pa.array([link for link, _, _ in resolved.merges], pa.int64()),
+            "merge_id": pa.array([merge for _, merge, _ in resolved.merges], pa.string()),
+            "in_document": pa.array([local for _, _, local in resolved.merges], pa.bool_()),
+        },
+    }
+    for name, columns in tables.items():
+        connection.register("given", pa.table(columns))
+        connection.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM given")
+        connection.unregister("given")
 
 
 # The tables, in SQL.
 
+_DOCUMENT_IDS = "SELECT document_id FROM document_numbers ORDER BY document"
+
+_NAMES = {
+    "name_mentions": """
+        SELECT name_id, chunk_id, start, "end", any_value(document_id) AS document_id,
+               any_value(surface) AS surface, max(confidence) AS confidence,
+               any_value(canonical) AS canonical, any_value(type) AS type, min(name) AS name,
+               min(sentence) AS sentence
+        FROM found_names GROUP BY name_id, chunk_id, start, "end\"""",
+    "names": """
+        SELECT row_number() OVER (ORDER BY name_id) - 1 AS number, *
+        FROM (SELECT name_id, any_value(canonical) AS canonical, any_value(type) AS type,
+                     sum(confidence ORDER BY chunk_id, start, "end") AS votes,
+                     count(DISTINCT document_id) AS documents
+              FROM name_mentions GROUP BY name_id)""",
+    "document_numbers": """
+        SELECT row_number() OVER (ORDER BY document_id) - 1 AS document, document_id
+        FROM (SELECT DISTINCT document_id FROM found_links)""",
+    # Most certain first; what follows is only there to make the order total.
+    "links": """
+        SELECT row_number() OVER (ORDER BY score DESC, document_id, kind, a.number, t.number, chunk_id,
+                                  start, "end") - 1 AS link,
+               d.document, a.number AS alias, t.number AS target, kind, score, document_id, chunk_id,
+               start, "end"
+        FROM found_links l JOIN names a ON a.name_id = l.alias_id JOIN names t ON t.name_id = l.target_id
+        JOIN document_numbers d USING (document_id)""",
+}
+
 _FACTS = {
+    "local_entities": """
+        SELECT h.document_id, n.name_id, e.entity_id, e.type
+        FROM local_homes h JOIN names n USING (number) JOIN name_entities e ON e.number = h.home""",
+    # Where a name stands in a document, whose it is.
+    "whose": """
+        SELECT m.document_id, m.name_id, coalesce(l.entity_id, e.entity_id) AS entity_id,
+               coalesce(l.type, e.type) AS type, l.entity_id IS NULL AND e.is_first AS is_first
+        FROM (SELECT DISTINCT document_id, name_id FROM name_mentions) m
+        JOIN names n USING (name_id) JOIN name_entities e USING (number)
+        LEFT JOIN local_entities l ON l.document_id = m.document_id AND l.name_id = m.name_id""",
+    "mention_rows": """
+        SELECT w.entity_id, m.chunk_id, m.start, m."end", any_value(m.surface) AS surface,
+               max(m.confidence) AS confidence, any_value(w.type) AS type, min(m.name) AS name,
+               min(m.sentence) AS sentence, bool_or(w.is_first) AS is_first
+        FROM name_mentions m JOIN whose w ON w.document_id = m.document_id AND w.name_id = m.name_id
+        GROUP BY w.entity_id, m.chunk_id, m.start, m."end\"""",
+    "stated_relations": """
+        SELECT content_id('r', h.entity_id, r.type, t.entity_id) AS relation_id, h.entity_id AS head_id,
+               r.type, t.entity_id AS tail_id, r.chunk_id, r.confidence, r.sentence
+        FROM found_relations r
+        JOIN whose h ON h.document_id = r.document_id AND h.name_id = r.head_name
+        JOIN whose t ON t.document_id = r.document_id AND t.name_id = r.tail_name
+        SEMI JOIN allowed_relations a ON a.type = r.type AND a.head = h.type AND a.tail = t.type
+        WHERE h.entity_id <> t.entity_id OR r.loop""",
+    "stated_attributes": """
+        SELECT content_id('a', o.entity_id, x.type, x.folded) AS attribute_id, o.entity_id, x.type, x.value,
+               x.chunk_id, x.start, x."end", x.confidence
+        FROM found_attributes x
+        JOIN whose o ON o.document_id = x.document_id AND o.name_id = x.owner_name
+        SEMI JOIN allowed_attributes a ON a.type = x.type AND a.owner = o.type""",
     # One row per distinct fact and chunk, then per fact. Facts below the threshold end here.
     "relation_facts": """
         SELECT relation_id, any_value(head_id) AS head_id, any_value(type) AS type,
@@ -241,22 +257,19 @@ _FACTS = {
                arg_max(sentence, (confidence, chunk_id)) AS description
         FROM (SELECT relation_id, chunk_id, any_value(head_id) AS head_id, any_value(type) AS type,
                      any_value(tail_id) AS tail_id, max(confidence) AS confidence, min(sentence) AS sentence
-              FROM found_relations GROUP BY relation_id, chunk_id)
+              FROM stated_relations GROUP BY relation_id, chunk_id)
         GROUP BY relation_id HAVING 1 - product(1 - confidence ORDER BY chunk_id) >= ?""",
     "attribute_facts": """
         SELECT attribute_id, any_value(entity_id) AS entity_id, any_value(type) AS type,
                min(value) AS value, 1 - product(1 - confidence ORDER BY chunk_id) AS confidence
         FROM (SELECT attribute_id, chunk_id, any_value(entity_id) AS entity_id, any_value(type) AS type,
                      min(value) AS value, max(confidence) AS confidence
-              FROM found_attributes GROUP BY attribute_id, chunk_id)
+              FROM stated_attributes GROUP BY attribute_id, chunk_id)
         GROUP BY attribute_id HAVING 1 - product(1 - confidence ORDER BY chunk_id) >= ?""",
-    "mention_rows": """
-        SELECT entity_id, chunk_id, start, "end", any_value(surface) AS surface,
-               max(confidence) AS confidence, any_value(type) AS type, min(name) AS name,
-               min(sentence) AS sentence
-        FROM found_entities GROUP BY entity_id, chunk_id, start, "end\"""",
+    # A cluster of names is called by its first name, in the form that is written most.
     "written_forms": """
-        SELECT entity_id, name, count(*) AS times FROM mention_rows GROUP BY entity_id, name""",
+        SELECT entity_id, name, count(*) AS times, bool_or(is_first) AS is_first
+        FROM mention_rows GROUP BY entity_id, name""",
     "degrees": """
         SELECT entity_id, count(*) AS degree
         FROM (SELECT head_id AS entity_id FROM relation_facts UNION ALL SELECT tail_id FROM relation_facts)
@@ -269,7 +282,7 @@ _QUERIES = {
         FROM found_chunks ORDER BY chunk_id""",
     "entities": """
         WITH forms AS (
-            SELECT entity_id, list(name ORDER BY times DESC, name) AS names
+            SELECT entity_id, list(name ORDER BY is_first DESC, times DESC, name) AS names
             FROM written_forms GROUP BY entity_id)
         SELECT m.entity_id, any_value(f.names)[1] AS name, any_value(m.type) AS type,
                coalesce(arg_max(m.sentence, (m.confidence, m.chunk_id, m.start, m."end"))
@@ -287,12 +300,30 @@ _QUERIES = {
         FROM relation_facts ORDER BY relation_id""",
     "relation_evidence": """
         SELECT relation_id, chunk_id, max(confidence) AS confidence, NULL::BOOLEAN AS verified
-        FROM found_relations WHERE relation_id IN (SELECT relation_id FROM relation_facts)
+        FROM stated_relations WHERE relation_id IN (SELECT relation_id FROM relation_facts)
         GROUP BY relation_id, chunk_id ORDER BY relation_id, chunk_id""",
     "attributes": """
         SELECT attribute_id, entity_id, type, value, confidence FROM attribute_facts ORDER BY attribute_id""",
     "attribute_evidence": """
         SELECT attribute_id, chunk_id, start, "end", max(confidence) AS confidence
-        FROM found_attributes WHERE attribute_id IN (SELECT attribute_id FROM attribute_facts)
+        FROM stated_attributes WHERE attribute_id IN (SELECT attribute_id FROM attribute_facts)
         GROUP BY attribute_id, chunk_id, start, "end" ORDER BY attribute_id, chunk_id, start, "end\"""",
+    "merges": """
+        WITH forms AS (
+            SELECT name_id, arg_max(name, (times, name)) AS name
+            FROM (SELECT name_id, name, count(*) AS times FROM name_mentions GROUP BY name_id, name)
+            GROUP BY name_id)
+        SELECT d.merge_id, w.entity_id, tf.name, t.type, af.name AS merged_name, a.type AS merged_type,
+               CASE WHEN d.in_document THEN l.document_id END AS document_id, l.kind, l.score, l.chunk_id,
+               l.start, l."end"
+        FROM decided d JOIN links l USING (link)
+        JOIN names a ON a.number = l.alias JOIN names t ON t.number = l.target
+        JOIN forms af ON af.name_id = a.name_id JOIN forms tf ON tf.name_id = t.name_id
+        JOIN whose w ON w.document_id = l.document_id AND w.name_id = a.name_id
+        ORDER BY d.merge_id""",
+}
+
+_DROPPED = {
+    "relations": "SELECT (SELECT count(*) FROM found_relations) - (SELECT count(*) FROM stated_relations)",
+    "attributes": "SELECT (SELECT count(*) FROM found_attributes) - (SELECT count(*) FROM stated_attributes)",
 }

@@ -8,6 +8,7 @@ from typing import Any
 
 from hornbeam.schema.model import GraphSchema
 from hornbeam.settings import GateSettings
+from hornbeam.store.schema_tables import create_schema_tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ def evaluate_gates(
         for path in (directory / "tables").glob("*.parquet"):
             quoted = str(path).replace("'", "''")
             connection.execute(f"CREATE VIEW {path.stem} AS SELECT * FROM read_parquet('{quoted}')")
-        _load_schema(connection, schema)
+        create_schema_tables(connection, schema)
         gates = [_none_allowed(connection, name, sql) for name, sql in _OFFENCES.items()]
         gates += [_share(connection, name, *sql) for name, sql in _SHARES.items()]
         gates += [
@@ -47,24 +48,6 @@ def evaluate_gates(
             _store_consistency(connection, vector_rows),
         ]
     return gates
-
-
-def _load_schema(connection: Any, schema: GraphSchema) -> None:
-    types = [entity_type.name for entity_type in schema.entity_types]
-    connection.execute("CREATE TABLE entity_types AS SELECT unnest(?::VARCHAR[]) AS name", [types])
-    allowed = [
-        (relation.name, head, tail)
-        for relation in schema.relation_types
-        for head in schema.head_types(relation.name)
-        for tail in schema.tail_types(relation.name)
-    ]
-    owned = [(attribute.name, owner) for owner in types for attribute in schema.attributes_of(owner)]
-    connection.execute("CREATE TABLE allowed_relations (type VARCHAR, head VARCHAR, tail VARCHAR)")
-    connection.execute("CREATE TABLE allowed_attributes (type VARCHAR, owner VARCHAR)")
-    if allowed:
-        connection.executemany("INSERT INTO allowed_relations VALUES (?, ?, ?)", allowed)
-    if owned:
-        connection.executemany("INSERT INTO allowed_attributes VALUES (?, ?)", owned)
 
 
 #: Each query lists what may not exist.
@@ -98,6 +81,10 @@ _OFFENCES = {
         SELECT entity_id FROM community_members ANTI JOIN entities USING (entity_id)
         UNION ALL
         SELECT community_id FROM community_members ANTI JOIN communities USING (community_id)
+        UNION ALL
+        SELECT merge_id FROM merges ANTI JOIN entities USING (entity_id)
+        UNION ALL
+        SELECT merge_id FROM merges ANTI JOIN chunks USING (chunk_id)
         UNION ALL
         SELECT c.community_id FROM communities c ANTI JOIN communities p ON p.community_id = c.parent_id
         WHERE c.parent_id IS NOT NULL""",

@@ -37,6 +37,7 @@ _AT_ONCE = 500
 _BUSY_SECONDS = 30.0
 
 Kind = Literal["document", "extraction", "summary", "vocabulary"]
+Decision = Literal["separate"]
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -56,6 +57,8 @@ CREATE TABLE IF NOT EXISTS chunks (
     PRIMARY KEY (document_id, ordinal)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS failures (
     key TEXT PRIMARY KEY, reason TEXT NOT NULL, detail TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS decisions (
+    kind TEXT NOT NULL, key TEXT NOT NULL, payload TEXT NOT NULL, PRIMARY KEY (kind, key)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS journal (
     kind TEXT NOT NULL, key TEXT NOT NULL, payload BLOB NOT NULL, PRIMARY KEY (kind, key)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS sealed (
@@ -179,6 +182,21 @@ class Ledger:
 
     def set_meta(self, key: str, value: str) -> None:
         self._run("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+    # What people decided
+
+    def decide(self, kind: Decision, key: str, payload: str) -> None:
+        """Keep a decision that builds respect. Durable on return, unless inside `transaction`."""
+        self._run("INSERT OR REPLACE INTO decisions VALUES (?, ?, ?)", (kind, key, payload))
+
+    def withdraw(self, kind: Decision, key: str) -> bool:
+        """Take a decision back; False where there was none."""
+        return bool(self._run("DELETE FROM decisions WHERE kind = ? AND key = ? RETURNING key", (kind, key)))
+
+    def decisions(self, kind: Decision) -> list[tuple[str, str]]:
+        """(key, payload) of every decision of a kind, by key."""
+        rows = self._run("SELECT key, payload FROM decisions WHERE kind = ? ORDER BY key", (kind,))
+        return [(str(key), str(payload)) for key, payload in rows]
 
     # Documents and chunks
 

@@ -9,7 +9,9 @@ import pytest
 
 from hornbeam.extract.result import ChunkExtraction, FoundAttribute, FoundEntity, FoundRelation, Reason
 from hornbeam.records import TABLES, ChunkState, arrow_schema
-from hornbeam.resolve.consolidate import ChunkInput, DocumentInput, Sentences, write_graph_tables
+from hornbeam.resolve.consolidate import write_graph_tables
+from hornbeam.resolve.staging import ChunkInput, DocumentInput, Sentences
+from hornbeam.settings import ResolveSettings
 from hornbeam.store import table_files
 
 GRAPH_TABLES = [name for name in TABLES if not name.startswith("communit")]
@@ -76,8 +78,14 @@ def write(
     for path in (tables, scratch):
         path.mkdir(parents=True)
     counts = write_graph_tables(
-        documents, tables, scratch, min_confidence=min_confidence, memory_limit_mib=512
-    )
+        documents,
+        tables,
+        scratch,
+        settings=ResolveSettings(),
+        schema=None,
+        min_confidence=min_confidence,
+        memory_limit_mib=512,
+    ).rows
     rows = {name: pq.read_table(tables / f"{name}.parquet").to_pylist() for name in GRAPH_TABLES}
     assert counts == {name: len(rows[name]) for name in GRAPH_TABLES}
     return rows

@@ -1,0 +1,216 @@
+"""One pass over the documents: what was found in each, by name, and which of its names are one thing.
+
+Documents, which come sorted, go straight to their table; chunks, mentions, facts and links to staged files.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import regex
+
+from hornbeam.extract.result import ChunkExtraction, FoundEntity
+from hornbeam.records import TABLES, ChunkState, arrow_schema, content_id
+from hornbeam.resolve.evidence import EvidenceKind, LocalName
+from hornbeam.resolve.in_document import document_links
+from hornbeam.resolve.names import canonical_name
+from hornbeam.store.table_files import TableWriters
+
+_DESCRIPTION_CHARACTERS = 240
+#: A row of a table is a sentence of its own.
+_SENTENCE_END = regex.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n{2,}|\n(?=[^\n\t]*\t)")
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkInput:
+    """A chunk and what extraction found in it; a chunk without a result has `extraction` None."""
+
+    chunk_id: str
+    document_id: str
+    start: int
+    end: int
+    text: str
+    tokens: int
+    state: ChunkState
+    reason: str
+    extraction: ChunkExtraction | None
+    rungs: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentInput:
+    document_id: str
+    sources: tuple[str, ...]
+    title: str
+    text: str
+    language: str
+    chunks: tuple[ChunkInput, ...]
+
+
+def name_id(canonical: str, entity_type: str) -> str:
+    """Identity of a name of a type, and of the entity of that name if no other shares it."""
+    return content_id("e", canonical, entity_type)
+
+
+STAGED = {
+    "found_chunks": (
+        ("chunk_id", "str"), ("document_id", "str"), ("start", "int"), ("end", "int"), ("text", "str"),
+        ("tokens", "int"), ("state", "str"), ("reason", "str"), ("rungs", "str"),
+    ),
+    "found_names": (
+        ("name_id", "str"), ("canonical", "str"), ("type", "str"), ("name", "str"), ("document_id", "str"),
+        ("chunk_id", "str"), ("start", "int"), ("end", "int"), ("surface", "str"), ("confidence", "float"),
+        ("sentence", "str"),
+    ),
+    "found_links": (
+        ("document_id", "str"), ("alias_id", "str"), ("target_id", "str"), ("kind", "str"),
+        ("score", "float"), ("chunk_id", "str"), ("start", "int"), ("end", "int"),
+    ),
+    "found_relations": (
+        ("head_name", "str"), ("type", "str"), ("tail_name", "str"), ("document_id", "str"),
+        ("chunk_id", "str"), ("confidence", "float"), ("sentence", "str"), ("loop", "bool"),
+    ),
+    "found_attributes": (
+        ("owner_name", "str"), ("type", "str"), ("value", "str"), ("folded", "str"), ("document_id", "str"),
+        ("chunk_id", "str"), ("start", "int"), ("end", "int"), ("confidence", "float"),
+    ),
+}  # fmt: skip
+
+
+def stage(
+    documents: Iterable[DocumentInput], tables: Path, scratch: Path, kinds: Collection[EvidenceKind]
+) -> dict[str, int]:
+    """Write the table `documents` and the staged files; returns rows by table.
+
+    Args:
+        kinds: of evidence that count.
+    """
+    import pyarrow as pa
+
+    columns_of = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
+    with TableWriters() as writers:
+        for name, columns in STAGED.items():
+            writers.open(name, scratch, pa.schema([(column, columns_of[kind]) for column, kind in columns]))
+        writers.open("documents", tables, arrow_schema(TABLES["documents"]))
+        for document in documents:
+            writers.add("documents", {
+                "document_id": document.document_id, "source": document.sources[0], "title": document.title,
+                "text": document.text, "language": document.language, "sources": list(document.sources),
+            })  # fmt: skip
+            for chunk in document.chunks:
+                writers.add("found_chunks", {
+                    "chunk_id": chunk.chunk_id, "document_id": chunk.document_id, "start": chunk.start,
+                    "end": chunk.end, "text": chunk.text, "tokens": chunk.tokens, "state": chunk.state.value,
+                    "reason": chunk.reason, "rungs": chunk.rungs,
+                })  # fmt: skip
+                for name, row in _found_rows(chunk):
+                    writers.add(name, row)
+            for row in _link_rows(document, kinds):
+                writers.add("found_links", row)
+        return {"documents": writers.rows("documents")}
+
+
+def _found_rows(chunk: ChunkInput) -> Iterator[tuple[str, dict[str, Any]]]:
+    if chunk.extraction is None:
+        return
+    identities = [_identity(entity) for entity in chunk.extraction.entities]
+    sentences = Sentences(chunk.text)
+    of_chunk = {"document_id": chunk.document_id, "chunk_id": chunk.chunk_id}
+    for entity, identity in zip(chunk.extraction.entities, identities, strict=True):
+        found = of_chunk | {
+            "name_id": identity, "canonical": entity.identity or canonical_name(entity.name),
+            "type": entity.type, "name": entity.name, "confidence": entity.confidence,
+        }  # fmt: skip
+        for start, end in entity.spans:
+            yield "found_names", found | {
+                "start": start, "end": end, "surface": chunk.text[start:end],
+                "sentence": sentences.around(start, end),
+            }  # fmt: skip
+        if not entity.spans:
+            yield "found_names", found | {"start": None, "end": None, "surface": None, "sentence": ""}
+    for relation in chunk.extraction.relations:
+        head = chunk.extraction.entities[relation.head]
+        yield "found_relations", of_chunk | {
+            "head_name": identities[relation.head], "type": relation.type,
+            "tail_name": identities[relation.tail], "confidence": relation.confidence,
+            "sentence": sentences.around(*head.spans[0]) if head.spans else "",
+            # An import may say something of a thing and itself; two names that are one thing do not.
+            "loop": relation.head == relation.tail,
+        }  # fmt: skip
+    for attribute in chunk.extraction.attributes:
+        yield "found_attributes", of_chunk | {
+            "owner_name": identities[attribute.entity], "type": attribute.type, "value": attribute.value,
+            "folded": attribute.value.casefold(), "start": attribute.start, "end": attribute.end,
+            "confidence": attribute.confidence,
+        }  # fmt: skip
+
+
+def _identity(entity: FoundEntity) -> str:
+    return name_id(entity.identity or canonical_name(entity.name), entity.type)
+
+
+def _link_rows(document: DocumentInput, kinds: Collection[EvidenceKind]) -> Iterator[dict[str, Any]]:
+    names = local_names(document)
+    for link in document_links(document.text, names):
+        if link.kind in kinds and (place := _chunk_of(document, link.start, link.end)):
+            yield {
+                "document_id": document.document_id, "kind": link.kind.value, "score": link.score,
+                "alias_id": name_id(names[link.alias].canonical, names[link.alias].type),
+                "target_id": name_id(names[link.target].canonical, names[link.target].type),
+                "chunk_id": place.chunk_id, "start": link.start - place.start, "end": link.end - place.start,
+            }  # fmt: skip
+
+
+def local_names(document: DocumentInput) -> list[LocalName]:
+    """The names that were found in a document, sorted; chunks may overlap. Not those with an identity of
+    their own: nothing is to be told of them."""
+    places: dict[tuple[str, str], set[tuple[int, int]]] = defaultdict(set)
+    written: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    votes: dict[tuple[str, str], float] = defaultdict(float)
+    for chunk in document.chunks:
+        for entity in chunk.extraction.entities if chunk.extraction else ():
+            if entity.identity is not None or not entity.spans:
+                continue
+            key = (canonical_name(entity.name), entity.type)
+            places[key].update((chunk.start + start, chunk.start + end) for start, end in entity.spans)
+            written[key][entity.name] += len(entity.spans)
+            votes[key] += entity.confidence * len(entity.spans)
+    return [
+        LocalName(
+            *key,
+            max(written[key], key=lambda name: (written[key][name], name)),
+            sorted(places[key]),
+            round(votes[key], 9),
+        )
+        for key in sorted(places)
+    ]
+
+
+def _chunk_of(document: DocumentInput, start: int, end: int) -> ChunkInput | None:
+    """The first chunk that holds a span; evidence that no chunk holds as a whole cannot be shown."""
+    holding = (chunk for chunk in document.chunks if chunk.start <= start and end <= chunk.end)
+    return min(holding, key=lambda chunk: (chunk.start, chunk.chunk_id), default=None)
+
+
+class Sentences:
+    """The sentences of a chunk, found once: there are several mentions in each."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        gaps = [match.span() for match in _SENTENCE_END.finditer(text)]
+        self._starts = [0, *(end for _, end in gaps)]  # of sentences
+        self._ends = [*(start for start, _ in gaps), len(text)]
+
+    def around(self, start: int, end: int) -> str:
+        """The sentence (or sentences) that hold a span, white space as single blanks, cut to a bound."""
+        left = self._starts[bisect_right(self._starts, start) - 1]
+        right = self._ends[bisect_left(self._ends, end)]
+        sentence = " ".join(self._text[left:right].split())
+        if len(sentence) <= _DESCRIPTION_CHARACTERS:
+            return sentence
+        return sentence[:_DESCRIPTION_CHARACTERS].rstrip() + "…"
