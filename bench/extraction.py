@@ -1,10 +1,14 @@
 """Throughput of two-stage extraction with the model in use: chunks a minute, tokens a chunk, cache, grammars.
 
     hornbeam bench extraction [PATH] --limit 100 [--schema general] [--json]
+    hornbeam bench extraction [PATH] --host --recording FILE [--profile] [--json]
 
 PATH is anything that `hornbeam index` reads; by default the demo corpus. The same prompts are then completed
 without a grammar, to at most the same number of tokens each, in the same process, from an equally cold prefix
 cache: the ratio is what the constraint costs, grammars made and compiled on the same cores included.
+
+With --host the model's answers are taken from a recording, which is made first where the file is not there
+yet: chunks a second of all that is not the model, on one core.
 """
 
 from __future__ import annotations
@@ -16,6 +20,8 @@ import statistics
 import time
 from collections.abc import Sequence
 from pathlib import Path
+
+from host_work import host_report
 
 from hornbeam.corpus import Chunker, read_corpus
 from hornbeam.errors import UsageError
@@ -46,11 +52,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--limit", type=int, default=100)
     parser.add_argument("--schema", default="general")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--host", action="store_true", help="measure all but the model, over all of PATH")
+    parser.add_argument("--recording", type=Path, metavar="FILE", help="the model's answers, for --host")
+    parser.add_argument("--profile", action="store_true", help="with --host: where the time goes")
     options = parser.parse_args(arguments)
+    if options.host and options.recording is None:
+        parser.error("--host needs --recording FILE: where the model's answers are, or are to be written")
     path = options.path or _DEMO
     if not path.exists():
         raise UsageError(f"{path} does not exist: name a PATH (the demo corpus is in the checkout alone)")
     settings, schema = load_settings(), load_schema(options.schema)
+    if options.host:
+        report = host_report(path, options.recording, settings, schema, profile=options.profile)
+        print(json.dumps(report, indent=2) if options.json else _as_text(report))
+        return
     model = open_model(settings)
     if not isinstance(model, VllmModel):
         raise UsageError("this benchmark needs a model directory: a server's prefix cache cannot be emptied")

@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from hornbeam.corpus import Chunker, read_corpus
+from hornbeam.extract.stages import Extractor
 from hornbeam.extract.tiers import chunk_extractor
+from hornbeam.extract.verification import Verifier
 from hornbeam.index.embedder import TextEmbedder
 from hornbeam.llm.protocol import LanguageModel
 from hornbeam.pipeline.extraction import extract_chunks
@@ -56,7 +58,18 @@ class Build:
         self._embedder = embedder
         self._progress = progress
         self._extractor = chunk_extractor(model, schema, settings.extract)
-        self._recipe = make_recipe(settings, schema, model.identity, self._extractor.version)
+        self._verifier = (
+            Verifier(self._extractor, schema, settings.extract)
+            if settings.extract.verify and isinstance(self._extractor, Extractor)
+            else None
+        )
+        self._recipe = make_recipe(
+            settings,
+            schema,
+            model.identity,
+            self._extractor.version,
+            self._verifier.version if self._verifier else None,
+        )
         self._seconds: dict[str, float] = {}
         self._report = BuildReport()
 
@@ -86,7 +99,9 @@ class Build:
             with self._timed("read"):
                 reading = read_documents(corpus, ledger, run, chunker, self._recipe.chunking, self._progress)
             with self._timed("extract"):
-                extraction = extract_chunks(ledger, run, self._extractor, self._recipe, self._progress, retry)
+                extraction = extract_chunks(
+                    ledger, run, self._extractor, self._recipe, self._progress, retry, self._verifier
+                )
             inputs = publisher.inputs(ledger, extraction.unsettled)
             version = existing = find_finished(self._index, inputs)
             if version is None:

@@ -110,7 +110,7 @@ class RelationEvidence:
     relation_id: str
     chunk_id: str
     confidence: float
-    verified: bool | None  # None: verification was off
+    verified: bool | None  # None: nobody answered, or verification was off
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +129,7 @@ class AttributeEvidence:
     start: int  # of the value, within the chunk's text
     end: int
     confidence: float
+    verified: bool | None = None  # None: nobody answered, or verification was off
 
 
 @dataclass(frozen=True, slots=True)

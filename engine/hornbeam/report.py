@@ -144,6 +144,6 @@ def _print_gates(console: Any, gates: dict[str, dict[str, Any]]) -> None:
 
 def _hint(gate: str) -> str:
     """How to accept what a gate refused, where that is the user's to decide."""
-    if gate not in ("degraded_chunks", "failed_chunks"):
+    if gate not in ("degraded_chunks", "failed_chunks", "unverified_facts"):
         return ""
     return f" (accept it with --set gates.max_{gate}=SHARE)"

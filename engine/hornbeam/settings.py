@@ -101,6 +101,10 @@ class ExtractSettings(Section):
     retry_types: int = Field(
         1, ge=0, le=6, description="how often the types of a call may be halved whose list was still cut"
     )
+    verify: bool = Field(False, description="ask about every fact, yes or no")
+    verify_threshold: float = Field(
+        0.5, ge=0, le=1, description="P(yes) below which a verified fact stays out of the graph"
+    )
     window: int = Field(128, ge=1, description="requests submitted to the model at once")
 
 
@@ -169,6 +173,7 @@ class AnswerSettings(Section):
 class GateSettings(Section):
     max_degraded_chunks: float = Field(0.02, ge=0, le=1)
     max_failed_chunks: float = Field(0.0, ge=0, le=1)
+    max_unverified_facts: float = Field(0.05, ge=0, le=1, description="when extract.verify is on")
 
 
 class CostSettings(Section):

@@ -10,6 +10,7 @@ import pytest
 from hornbeam.build import Build, BuildReport
 from hornbeam.errors import ModelError, StoreError, UsageError
 from hornbeam.extract.forms import ENTITIES, RELATIONS
+from hornbeam.extract.verification import GRAMMAR as VERIFICATION_GRAMMAR
 from hornbeam.grammar.relations import OPENING as RELATIONS_OPENING
 from hornbeam.llm.protocol import Request
 from hornbeam.organise.prompts import OPENING as NAMING_OPENING
@@ -470,6 +471,73 @@ def test_a_chunk_that_lost_its_relations_to_a_failure_gets_them_from_the_next_ru
     assert second.relations > 0
     assert RELATIONS in second.tokens
     assert second.version == build(index.with_name("undisturbed"), [corpus]).version
+
+
+# Verification
+
+
+def evidence(index: Path, report: BuildReport) -> list[bool | None]:
+    tables = ("relation_evidence", "attribute_evidence")
+    return [row["verified"] for name in tables for row in table(index, report.version, name)]
+
+
+def verifying(threshold: float = 0.5) -> Settings:
+    return walking_settings(extract={"verify": True, "verify_threshold": threshold})
+
+
+def is_verification(request: Request) -> bool:
+    return request.grammar == VERIFICATION_GRAMMAR
+
+
+def test_verification_asks_about_facts_alone_and_fills_the_evidence(corpus: Path, index: Path) -> None:
+    plain = build(index, [corpus])
+    assert set(evidence(index, plain)) == {None}
+    assert "unverified_facts" not in plain.gates
+
+    model = walker()
+    verified = build(index, [corpus], model=model, settings=verifying(0.0))
+    check_invariants(directory(index, verified))
+    asked = [request for request in model.requests if stage_of(request) in (ENTITIES, RELATIONS)]
+    assert all(is_verification(request) for request in asked)
+    assert verified.tokens["verification"]["calls"] == len(asked) > 0
+    assert set(evidence(index, verified)) == {True}
+    assert (verified.relations, verified.attributes) == (plain.relations, plain.attributes)
+    assert verified.gates["unverified_facts"]["value"] == 0.0
+
+    # One run with it is the same as two, and a third asks nothing.
+    assert build(index.with_name("at once"), [corpus], settings=verifying(0.0)).version == verified.version
+    assert not build(index, [corpus], settings=verifying(0.0)).tokens
+
+
+def test_refuted_facts_stay_in_the_segment_and_out_of_the_graph(corpus: Path, index: Path) -> None:
+    build(index, [corpus], settings=verifying(0.0))
+    before = build(index, [corpus], settings=verifying(0.0))
+    half = build(index, [corpus], settings=verifying(0.5))
+    none = build(index, [corpus], settings=verifying(1.0))
+    assert not half.tokens.keys() & {ENTITIES, RELATIONS, "verification"}
+    check_invariants(directory(index, half))
+    assert none.relations < half.relations < before.relations
+    assert none.attributes < half.attributes < before.attributes
+
+
+def test_a_verification_that_fails_leaves_the_fact_unverified_until_the_next_run(
+    corpus: Path, index: Path
+) -> None:
+    def fails(request: Request) -> str | None:
+        return "the server is gone" if is_verification(request) and "1867" in request.prompt else None
+
+    first = build(index, [corpus], model=walker(fail_when=fails), settings=verifying(0.0))
+    assert first.chunks["failed"] == first.chunks["degraded"] == 0
+    assert set(evidence(index, first)) == {True, None}
+    gate = first.gates["unverified_facts"]
+    assert gate["value"] == pytest.approx(evidence(index, first).count(None) / len(evidence(index, first)))
+    assert gate["passed"] == (gate["value"] <= 0.05)
+
+    second = build(index, [corpus], settings=verifying(0.0))
+    assert set(evidence(index, second)) == {True}
+    assert not {ENTITIES, RELATIONS} & second.tokens.keys()
+    assert 0 < second.tokens["verification"]["calls"] < first.tokens["verification"]["calls"]
+    assert second.version == build(index.with_name("undisturbed"), [corpus], settings=verifying(0.0)).version
 
 
 # Chunks taken up again

@@ -149,7 +149,9 @@ class TestTheWheel:
         assert {file.name for file in (scripts / "kernel_growth").iterdir()} - {"__pycache__"} == growth
         assert {file.name for file in scripts.iterdir()} - {"__pycache__"} == {
             "extraction.py",
+            "host_work.py",
             "kernels.py",
+            "verification.py",
             "kernel_growth",
         }
 

@@ -13,8 +13,14 @@ _PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_op
 
 @app.command("extraction", context_settings=_PASSED_ON)
 def bench_extraction(arguments: typer.Context) -> None:
-    """Throughput of extraction: [PATH] --limit N --schema S --json."""
+    """Throughput of extraction: [PATH] --limit N --schema S --host --recording FILE --json."""
     _run_benchmark("extraction", arguments)
+
+
+@app.command("verification", context_settings=_PASSED_ON)
+def bench_verification(arguments: typer.Context) -> None:
+    """Whether P(yes) tells right relations from wrong ones: FILE --limit N --json."""
+    _run_benchmark("verification", arguments)
 
 
 @app.command("kernels", context_settings=_PASSED_ON)

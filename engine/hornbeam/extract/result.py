@@ -72,6 +72,19 @@ class StageUsage(_Stored):
         )
 
 
+class ChunkVerification(_Stored):
+    """P(yes) of each fact of an extraction, in its order; None: nobody answered."""
+
+    relations: tuple[float | None, ...] = ()
+    attributes: tuple[float | None, ...] = ()
+    detail: str = ""  # of a call that failed
+    usage: dict[str, StageUsage] = {}
+
+    @property
+    def complete(self) -> bool:
+        return None not in (*self.relations, *self.attributes)
+
+
 class ChunkExtraction(_Stored):
     entities: tuple[FoundEntity, ...] = ()
     relations: tuple[FoundRelation, ...] = ()
@@ -82,3 +95,7 @@ class ChunkExtraction(_Stored):
     repeated: int = 0  # items that said again what an earlier one said
     rungs: dict[Rung, int] = {}  # how often each was climbed; pydantic copies it
     usage: dict[str, StageUsage] = {}
+
+    @property
+    def facts(self) -> int:
+        return len(self.relations) + len(self.attributes)

@@ -86,7 +86,7 @@ class Extractor:
         settings: ExtractSettings,
         too_large: Callable[[str], bool] = lambda grammar: False,
     ) -> None:
-        self._model = model
+        self.model = model
         self._schema = schema
         self._settings = settings
         self._too_large = too_large
@@ -99,6 +99,11 @@ class Extractor:
         """The prompt's: part of the key of stored results."""
         return self.prompt.version
 
+    @property
+    def window(self) -> int:
+        """Requests that are on their way at once, at most."""
+        return self._settings.window
+
     def check_room(self, max_chunk_tokens: int) -> None:
         """
         Raises:
@@ -106,11 +111,11 @@ class Extractor:
         """
         # Stage two reads the entities that stage one wrote.
         needed = self.prompt.fixed_tokens + max_chunk_tokens + 2 * self._settings.max_output_tokens
-        if needed > self._model.max_model_len:
+        if needed > self.model.max_model_len:
             raise ModelError(
                 f"the prompt ({self.prompt.fixed_tokens} tokens), a chunk ({max_chunk_tokens}) and two "
                 f"answers (2 x {self._settings.max_output_tokens}) need {needed} tokens of context, and the "
-                f"model has {self._model.max_model_len}; lower chunk.max_tokens or "
+                f"model has {self.model.max_model_len}; lower chunk.max_tokens or "
                 "extract.max_output_tokens, or raise model.max_model_len"
             )
 
@@ -128,11 +133,12 @@ class Extractor:
 
         def following() -> Conversation[tuple[str, ChunkExtraction]] | None:
             pair = next(source, None)
-            return None if pair is None else self._extract(*pair)
+            return None if pair is None else self.extract(*pair)
 
-        yield from run_conversations(self._model, following, self._settings.window, on_progress)
+        yield from run_conversations(self.model, following, self.window, on_progress)
 
-    def _extract(self, key: str, text: str) -> Conversation[tuple[str, ChunkExtraction]]:
+    def extract(self, key: str, text: str) -> Conversation[tuple[str, ChunkExtraction]]:
+        """The calls of one chunk."""
         work = _Work(key)
         whole = Piece(0, SpanLexicon(text, self._settings.max_name_words))
         entities = yield from self._entities(work, whole)

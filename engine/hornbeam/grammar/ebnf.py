@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
+from json.encoder import (
+    encode_basestring,
+)  # what json.dumps(ensure_ascii=False) does, without an encoder each
 
 
 def literal(text: str) -> str:
@@ -11,12 +13,12 @@ def literal(text: str) -> str:
 
     Escapes are JSON's, without `ensure_ascii`: an escaped surrogate pair would parse and never match.
     """
-    return json.dumps(text, ensure_ascii=False)
+    return encode_basestring(text)
 
 
 def json_inner(text: str) -> str:
     """`text` as it stands between the quotes of a JSON string."""
-    return json.dumps(text, ensure_ascii=False)[1:-1]
+    return encode_basestring(text)[1:-1]
 
 
 def alternatives(bodies: Iterable[str]) -> str:

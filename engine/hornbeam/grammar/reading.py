@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -69,25 +70,27 @@ class SpanConfidence:
     """
 
     def __init__(self, text: str, tokens: Sequence[TokenScore]) -> None:
-        self._ends: list[int] = []
+        self._starts: list[int] = []
+        self._ends: list[int] = []  # a token without text is part of a character that a later one completes
         self._logprobs = [token.logprob for token in tokens]
         end = 0
         for token in tokens:
+            self._starts.append(end)
             place = text.find(token.text, end, end + len(token.text) + 1)
             end = end if place < 0 else place + len(token.text)
-            self._ends.append(end)
+            self._ends.append(max(end, self._starts[-1] + 1))
 
     def of(self, spans: Sequence[tuple[int, int]]) -> float:
-        """exp(mean log-probability) of the tokens that overlap one of the spans; 1.0 without tokens.
+        """exp(mean log-probability) of the tokens that overlap one of the spans, given in order; 1.0 without.
 
         Tokens that the grammar left no choice about have probability 1 and are part of the mean: they are
         part of what was said.
         """
-        total, count, start = 0.0, 0, 0
-        for end, logprob in zip(self._ends, self._logprobs, strict=True):
-            # A token without text is part of a character that a later token completes.
-            if any(start < right and max(end, start + 1) > left for left, right in spans):
-                total += logprob
-                count += 1
-            start = end
+        total, count, done = 0.0, 0, 0
+        for left, right in spans:
+            # Starts and ends ascend, so the tokens that overlap a span are neighbours.
+            first = max(done, bisect_right(self._ends, left))
+            done = max(done, bisect_left(self._starts, right))
+            total += sum(self._logprobs[first:done])
+            count += max(0, done - first)
         return math.exp(total / count) if count else 1.0

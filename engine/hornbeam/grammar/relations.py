@@ -125,7 +125,7 @@ class _FactRules:
 
     def _values(self, kind: str) -> list[str]:
         if kind == "text":
-            starts, rules = self._lexicon.rules("v")
+            starts, rules = self._lexicon.rules("w")
             self.rules += rules
             return list(starts.values())
         return [literal(json_inner(value)) for value in value_spans(self._lexicon.text, kind)]

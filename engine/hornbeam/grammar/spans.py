@@ -98,6 +98,7 @@ class SpanLexicon:
         self._block = max(1, max_words // 2)
         self._clause_end = self._clause_ends()
         self._first: dict[str, list[int]] | None = None
+        self._rules: dict[tuple[str, range | None], tuple[dict[int, str], list[str]]] = {}
 
     def __bool__(self) -> bool:
         return any(word.kind != "mark" for word in self.words)
@@ -137,7 +138,13 @@ class SpanLexicon:
         One state per word, shared by all spans through it. To bound the length, a clause is laid out in
         windows of two blocks, and a span ends within the window of the block that it starts in: a word
         then has at most two states, where counting words would need one per count. Linear in the text.
+        Made once: both stages may need them.
         """
+        if (prefix, within) not in self._rules:
+            self._rules[prefix, within] = self._make_rules(prefix, within)
+        return self._rules[prefix, within]
+
+    def _make_rules(self, prefix: str, within: range | None) -> tuple[dict[int, str], list[str]]:
         rules: list[str] = []
         done: set[tuple[int, int]] = set()
         starts: dict[int, str] = {}
@@ -154,11 +161,12 @@ class SpanLexicon:
         for index in range(len(self.words)) if within is None else within:
             if self.words[index].kind != "mark":
                 starts[index] = state(index, self._stop(index))
+        last_end = self._last_ends()
         while pending:
             index, stop = pending.pop()
             end = stop or self._clause_end[index]
             body = literal(json_inner(self.words[index].text))
-            if any(self._ends(step) for step in range(index + 1, end)):
+            if last_end[end - 1] > index:  # a span may end behind this word
                 target = state(index + 1, end)
                 step = f'" " {target}' if self.words[index + 1].spaced else target
                 body += f" ({step})?" if self._ends(index) else f" {step}"
@@ -220,6 +228,14 @@ class SpanLexicon:
         if word.text == ".":  # an initial: "J.", "U.S."
             return len(self.words[index - 1].text) == 1
         return word.text in _CLOSING_MARKS
+
+    def _last_ends(self) -> list[int]:
+        """For each word, the last one up to it that a span may end with; -1: none."""
+        last, found = -1, []
+        for index in range(len(self.words)):
+            last = index if self._ends(index) else last
+            found.append(last)
+        return found
 
     def _stop(self, index: int) -> int:
         """One past the last word that a span from word `index` may reach."""

@@ -32,7 +32,7 @@ class DirectoryTokenizer:
             if token.special or "|" in token.content or "｜" in token.content
         ]
         self._special = re.compile("|".join(map(re.escape, sorted(special, key=len, reverse=True))) or "(?!)")
-        self._template: str | None = None
+        self._compiled: Any = None  # the chat template, once it was needed
 
     def encode(self, text: str) -> list[int]:
         """Token ids; special tokens written in `text` are recognised, none is added."""
@@ -52,49 +52,60 @@ class DirectoryTokenizer:
 
     def chat_prompt(self, system: str, user: str) -> str:
         """One turn in the directory's chat template, open for the assistant; plain text if it has none."""
-        template = self._chat_template()
-        if not template:
+        if self._compiled is None:
+            self._compiled = self._compile()
+        if isinstance(self._compiled, str):
             return f"{system}\n\n{user}\n\n"
+        import jinja2
+
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        try:
+            return self._render(self._compiled, messages)
+        except jinja2.TemplateError:
+            # Some templates refuse a system turn; the instructions then open the user's.
+            merged = [{"role": "user", "content": f"{system}\n\n{user}"}]
+            try:
+                return self._render(self._compiled, merged)
+            except jinja2.TemplateError as error:
+                raise self._template_fails(error) from error
+
+    def _render(self, template: Any, messages: list[dict[str, str]]) -> str:
+        rendered: str = template.render(messages=messages, add_generation_prompt=True, enable_thinking=False)
+        return rendered
+
+    def _compile(self) -> Any:
+        """The chat template, made ready; "" where there is none."""
+        source = self._chat_template()
+        if not source:
+            return ""
         import jinja2.sandbox
 
         environment = jinja2.sandbox.ImmutableSandboxedEnvironment(
             trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
         )
         environment.globals["raise_exception"] = _raise
-        messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
-        try:
-            return self._render(environment, template, messages)
-        except jinja2.TemplateError:
-            # Some templates refuse a system turn; the instructions then open the user's.
-            merged = [{"role": "user", "content": f"{system}\n\n{user}"}]
-            try:
-                return self._render(environment, template, merged)
-            except jinja2.TemplateError as error:
-                raise ModelError(f"the chat template of {self.directory} fails: {error}") from error
-
-    def _render(self, environment: Any, template: str, messages: list[dict[str, str]]) -> str:
         config = _read_json(self.directory / "tokenizer_config.json")
         tokens = {
             name: value["content"] if isinstance(value, dict) else value or ""
             for name, value in config.items()
             if name in {"bos_token", "eos_token", "pad_token", "unk_token"}
         }
-        rendered: str = environment.from_string(template).render(
-            messages=messages, add_generation_prompt=True, enable_thinking=False, **tokens
-        )
-        return rendered
+        try:
+            return environment.from_string(source, globals=tokens)
+        except jinja2.TemplateError as error:
+            raise self._template_fails(error) from error
+
+    def _template_fails(self, error: Exception) -> ModelError:
+        return ModelError(f"the chat template of {self.directory} fails: {error}")
 
     def _chat_template(self) -> str:
-        if self._template is None:
-            path = self.directory / "chat_template.jinja"
-            if path.is_file():
-                self._template = path.read_text("utf-8")
-            else:
-                found = _read_json(self.directory / "tokenizer_config.json").get("chat_template", "")
-                if isinstance(found, list):  # several named templates
-                    found = next((item["template"] for item in found if item.get("name") == "default"), "")
-                self._template = str(found or "")
-        return self._template
+        path = self.directory / "chat_template.jinja"
+        if path.is_file():
+            return path.read_text("utf-8")
+        found = _read_json(self.directory / "tokenizer_config.json").get("chat_template", "")
+        if isinstance(found, list):  # several named templates
+            found = next((item["template"] for item in found if item.get("name") == "default"), "")
+        return str(found or "")
 
 
 def directory_fingerprint(directory: Path) -> str:

@@ -1,4 +1,4 @@
-"""The ledger's chunks through the model: what has no result yet, each text once."""
+"""The ledger's chunks through the model: what has no result yet, each text once; facts verified if wanted."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from hornbeam.errors import ModelError
-from hornbeam.extract.result import ChunkExtraction, Reason
+from hornbeam.extract.result import ChunkExtraction, ChunkVerification, Reason
 from hornbeam.extract.tiers import ChunkExtractor
+from hornbeam.extract.verification import Chunk, Outcome, Verifier
 from hornbeam.pipeline.graph_inputs import portions, read_texts
 from hornbeam.pipeline.recipe import Recipe
 from hornbeam.progress import Progress, Stage
@@ -21,10 +22,10 @@ _RESULTS_AT_ONCE = 256
 #: Model errors without a success between them after which a run stops: a server that is gone would fail all
 #: that is left within seconds.
 _MODEL_IS_GONE = 32
-#: In the ledger's facts about the whole: a mark of the results that took the place of other ones.
-_REPLACED = "replaced_results"
 #: Different errors of the model that are shown while a run goes on.
 _ERRORS_TOLD = 3
+#: In the ledger's facts about the whole: a mark of the results that took the place of other ones.
+_REPLACED = "replaced_results"
 
 
 @dataclass(slots=True)
@@ -41,35 +42,51 @@ def extract_chunks(
     recipe: Recipe,
     progress: Progress,
     retry: Collection[Retry] = (),
+    verifier: Verifier | None = None,
 ) -> ExtractionReport:
     """Extract every chunk that has no result, or one that a failure of the model left incomplete.
 
     Args:
         retry: extract these chunks alone; a result takes the place of the one before.
+        verifier: asks about the facts of each chunk as soon as they are found, and of those found before.
     """
     report = ExtractionReport(ledger.counts()["chunks"])
     with progress.stage("extract", report.total, "chunks") as stage:
-        results = _Results(ledger, run, stage, report, progress)
+        results = _Results(ledger, run, stage, report, recipe, progress)
 
-        def missing() -> Iterator[tuple[str, str]]:
-            for pair in _missing(ledger, recipe, stage, report, retry or (Retry.FAILED,)):
+        def missing() -> Iterator[Chunk]:
+            for chunk in _missing(ledger, recipe, stage, report, retry or (Retry.FAILED,)):
                 # The extractor asks for the next chunk when it has given out all that the model had: the
                 # moment to make it durable, before it spends time on the new chunk's grammar.
                 results.write()
-                yield pair
+                yield chunk
 
+        def waiting(in_flight: int) -> None:
+            results.write()
+
+        outcomes: Iterator[tuple[str, Outcome]] = (
+            extractor.run(((chunk.key, chunk.text) for chunk in missing()), waiting)
+            if verifier is None
+            else verifier.run(missing(), waiting)
+        )
         failed_in_a_row = 0
-        for key, result in extractor.run(missing(), lambda in_flight: results.write()):
-            results.add(key, result)
-            failed_in_a_row = failed_in_a_row + 1 if Reason.MODEL_ERROR in result.reasons else 0
+        for key, outcome in outcomes:
+            results.add(key, outcome)
+            failed_in_a_row = failed_in_a_row + 1 if _model_failed(outcome) else 0
             if failed_in_a_row >= _MODEL_IS_GONE:
                 results.write()
                 raise ModelError(
-                    f"the model failed {failed_in_a_row} chunks in a row, the last with: {result.detail}; "
+                    f"the model failed {failed_in_a_row} chunks in a row, the last with: {outcome.detail}; "
                     "what was finished is kept, run again to go on"
                 )
         results.write()
     return report
+
+
+def _model_failed(outcome: Outcome) -> bool:
+    if isinstance(outcome, ChunkExtraction):
+        return Reason.MODEL_ERROR in outcome.reasons
+    return all(answer is None for answer in (*outcome.relations, *outcome.attributes))
 
 
 def replaced_results(ledger: Ledger) -> str:
@@ -79,8 +96,8 @@ def replaced_results(ledger: Ledger) -> str:
 
 def _missing(
     ledger: Ledger, recipe: Recipe, stage: Stage, report: ExtractionReport, retry: Collection[Retry]
-) -> Iterator[tuple[str, str]]:
-    """(key, text) of the chunks to extract. Texts are read only of documents that have some."""
+) -> Iterator[Chunk]:
+    """The chunks to ask about. Texts are read only of documents that have some."""
     asked: set[str] = set()
     for rows in portions(ledger):
         of_document = ledger.chunks(row.document_id for row in rows)
@@ -96,17 +113,19 @@ def _missing(
             settled.update(keys)
         if Retry.DEGRADED in retry:
             settled -= _degraded(ledger, keys)
+        unverified = _unverified(ledger, recipe, settled) if recipe.verification else {}
         wanted = []
         for key, chunk in zip(keys, chunks, strict=True):
             if key in settled or key in asked:
                 report.reused += 1
                 stage.advance()
-            else:
+            if key not in asked and (key not in settled or key in unverified):
                 asked.add(key)
                 wanted.append((key, chunk))
         texts = read_texts(ledger, [chunk.document_id for _, chunk in wanted])
         for key, chunk in wanted:
-            yield key, texts[chunk.document_id][chunk.start : chunk.end]
+            text = texts[chunk.document_id][chunk.start : chunk.end]
+            yield Chunk(key, text, unverified.get(key))
 
 
 def _degraded(ledger: Ledger, keys: list[str]) -> set[str]:
@@ -118,22 +137,40 @@ def _degraded(ledger: Ledger, keys: list[str]) -> set[str]:
     }
 
 
+def _unverified(ledger: Ledger, recipe: Recipe, keys: Collection[str]) -> dict[str, ChunkExtraction]:
+    """The extractions with facts of which not all are verified."""
+    found = {
+        key: ChunkExtraction.model_validate_json(payload)
+        for key, payload in ledger.get_many("extraction", keys).items()
+    }
+    places = {recipe.verification_key(key, one): key for key, one in found.items() if one.facts}
+    settled = ledger.present("verification", places) - ledger.failures(places).keys()
+    return {key: found[key] for place, key in places.items() if place not in settled}
+
+
 class _Results:
     """Results on their way into the ledger, a transaction for what one poll of the model brought."""
 
     def __init__(
-        self, ledger: Ledger, run: int, stage: Stage, report: ExtractionReport, progress: Progress
+        self,
+        ledger: Ledger,
+        run: int,
+        stage: Stage,
+        report: ExtractionReport,
+        recipe: Recipe,
+        progress: Progress,
     ) -> None:
         self._ledger = ledger
         self._run = run
         self._stage = stage
         self._report = report
+        self._recipe = recipe
         self._progress = progress
         self._told: set[str] = set()
-        self._waiting: list[tuple[str, ChunkExtraction]] = []
+        self._waiting: list[tuple[str, Outcome]] = []
 
-    def add(self, key: str, result: ChunkExtraction) -> None:
-        self._waiting.append((key, result))
+    def add(self, key: str, outcome: Outcome) -> None:
+        self._waiting.append((key, outcome))
         if len(self._waiting) >= _RESULTS_AT_ONCE:
             self.write()
 
@@ -141,10 +178,15 @@ class _Results:
         if not self._waiting:
             return
         with self._ledger.transaction():
-            for key, result in self._waiting:
-                self._keep(key, result)
+            for key, outcome in self._waiting:
+                if isinstance(outcome, ChunkVerification):
+                    self._keep_verification(key, outcome)
+                else:
+                    self._keep(key, outcome)
+                for name, usage in outcome.usage.items():
+                    self._ledger.runs.add_usage(self._run, name, **usage.model_dump())
         self._ledger.seal()
-        self._stage.advance(len(self._waiting))
+        self._stage.advance(sum(isinstance(outcome, ChunkExtraction) for _, outcome in self._waiting))
         self._waiting = []
 
     def _keep(self, key: str, result: ChunkExtraction) -> None:
@@ -153,13 +195,25 @@ class _Results:
             self._ledger.put("extraction", key, result.model_dump_json().encode())
         if result.state is ChunkState.FAILED or Reason.MODEL_ERROR in result.reasons:
             # Also where the first stage's entities could be kept: another run may get the relations.
-            self._ledger.put_failure(key, result.reasons[-1].value, result.detail)
-            self._report.unsettled.add(key)
-            self._tell(result)
+            self._fail(key, result.reasons[-1].value, result.detail)
         else:
             self._ledger.clear_failure(key)
-        for name, usage in result.usage.items():
-            self._ledger.runs.add_usage(self._run, name, **usage.model_dump())
+
+    def _keep_verification(self, extraction_key: str, verification: ChunkVerification) -> None:
+        payload = self._ledger.get_many("extraction", [extraction_key])[extraction_key]
+        key = self._recipe.verification_key(extraction_key, ChunkExtraction.model_validate_json(payload))
+        self._ledger.put("verification", key, verification.model_dump_json().encode())
+        if verification.complete:
+            self._ledger.clear_failure(key)
+        else:
+            self._fail(key, "unverified", verification.detail)
+
+    def _fail(self, key: str, reason: str, detail: str) -> None:
+        self._ledger.put_failure(key, reason, detail)
+        self._report.unsettled.add(key)
+        if detail not in self._told and len(self._told) < _ERRORS_TOLD:
+            self._told.add(detail)
+            self._progress.say(f"extract: {reason}: {detail}")
 
     def _replace(self, key: str, result: ChunkExtraction) -> None:
         """Note that a result that a version may hold gives way to another one."""
@@ -175,8 +229,3 @@ class _Results:
         mark = int(replaced_results(self._ledger) or "0", 16)
         mark ^= int(hashlib.sha256(f"{key} {found}".encode()).hexdigest(), 16)
         self._ledger.set_meta(_REPLACED, f"{mark:064x}")
-
-    def _tell(self, result: ChunkExtraction) -> None:
-        if result.detail not in self._told and len(self._told) < _ERRORS_TOLD:
-            self._told.add(result.detail)
-            self._progress.say(f"extract: {result.reasons[-1].value}: {result.detail}")

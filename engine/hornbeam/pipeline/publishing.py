@@ -118,7 +118,11 @@ class Publisher:
         counts |= self._write_indexes(building, graph, texts)
         with self.timed("gate"):
             gates = evaluate_gates(
-                building, self.schema, self.settings.gates, _vector_rows(building / "vectors")
+                building,
+                self.schema,
+                self.settings.gates,
+                _vector_rows(building / "vectors"),
+                verified=self.recipe.verification is not None,
             )
         with self.timed("publish"):
             version_id = version_identity(building, inputs=inputs)
@@ -148,7 +152,7 @@ class Publisher:
     def _counted(self, ledger: Ledger) -> Iterator[DocumentInput]:
         total = ledger.counts()["documents"]
         with self.progress.stage("consolidate", total, "documents") as stage:
-            for document in graph_inputs(ledger, self.recipe):
+            for document in graph_inputs(ledger, self.recipe, self.settings.extract.verify_threshold):
                 yield document
                 stage.advance()
 

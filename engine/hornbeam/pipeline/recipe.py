@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import hornbeam
+from hornbeam.extract.result import ChunkExtraction
 from hornbeam.extract.stages import GRAMMAR_VERSION
 from hornbeam.llm.protocol import ModelIdentity
 from hornbeam.records import content_id
@@ -17,13 +18,22 @@ CHUNKER_VERSION = "1"
 #: own, whatever model reads the rest.
 _IMPORTED = "imported:"
 #: Settings of `extract` that do not change what a call returns: other values must not repeat every call.
-_NOT_OF_A_CALL = {"window", "retries", "retry_budget", "retry_splits", "retry_types", "min_confidence"}
+_NOT_OF_A_CALL = {
+    "window", "retries", "retry_budget", "retry_splits", "retry_types", "min_confidence", "verify",
+    "verify_threshold",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
     chunking: str  # of a document's chunks
     extraction: str  # of a chunk's extraction
+    verification: str | None = None  # of the questions about facts; None: there are none
+
+    def verification_key(self, extraction_key: str, extraction: ChunkExtraction) -> str:
+        """A result that took another's place has facts of its own to ask about."""
+        facts = extraction.model_dump_json(include={"entities", "relations", "attributes"})
+        return content_id("v", self.verification or "", extraction_key, facts)
 
     def extraction_key(self, text_hash: str, chunking: str) -> str:
         """
@@ -43,8 +53,18 @@ def text_hash(text: str) -> str:
     return content_id("t", text)
 
 
-def make_recipe(settings: Settings, schema: GraphSchema, model: ModelIdentity, prompt_version: str) -> Recipe:
-    """What a model reads the index's texts with."""
+def make_recipe(
+    settings: Settings,
+    schema: GraphSchema,
+    model: ModelIdentity,
+    prompt_version: str,
+    verification: str | None = None,
+) -> Recipe:
+    """What a model reads the index's texts with.
+
+    Args:
+        verification: version of the verifier's questions, where there is one.
+    """
     chunk = settings.chunk
     # The model's tokenizer decides where chunks end.
     chunking = content_id(
@@ -52,7 +72,7 @@ def make_recipe(settings: Settings, schema: GraphSchema, model: ModelIdentity, p
     )
     call = settings.extract.model_dump_json(exclude=_NOT_OF_A_CALL)
     extraction = content_id("", prompt_version, schema.hash(), GRAMMAR_VERSION, model.fingerprint, call)
-    return Recipe(chunking, extraction)
+    return Recipe(chunking, extraction, verification)
 
 
 def version_recipe(settings: Settings, recipe: Recipe, schema: GraphSchema, embedder_fingerprint: str) -> str:
@@ -62,5 +82,6 @@ def version_recipe(settings: Settings, recipe: Recipe, schema: GraphSchema, embe
         schema: as published, with the types of imported facts.
     """
     published = settings.fingerprint("extract", "resolve", "organise", "gates")
-    parts = (recipe.chunking, recipe.extraction, schema.hash(), embedder_fingerprint, published)
+    asked = recipe.verification or ""
+    parts = (recipe.chunking, recipe.extraction, asked, schema.hash(), embedder_fingerprint, published)
     return content_id("", hornbeam.__version__, *parts)

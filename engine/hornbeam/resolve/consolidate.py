@@ -237,7 +237,7 @@ _FACTS = {
         GROUP BY w.entity_id, m.chunk_id, m.start, m."end\"""",
     "stated_relations": """
         SELECT content_id('r', h.entity_id, r.type, t.entity_id) AS relation_id, h.entity_id AS head_id,
-               r.type, t.entity_id AS tail_id, r.chunk_id, r.confidence, r.sentence
+               r.type, t.entity_id AS tail_id, r.chunk_id, r.confidence, r.sentence, r.verified
         FROM found_relations r
         JOIN whose h ON h.document_id = r.document_id AND h.name_id = r.head_name
         JOIN whose t ON t.document_id = r.document_id AND t.name_id = r.tail_name
@@ -245,27 +245,32 @@ _FACTS = {
         WHERE h.entity_id <> t.entity_id OR r.loop""",
     "stated_attributes": """
         SELECT content_id('a', o.entity_id, x.type, x.folded) AS attribute_id, o.entity_id, x.type, x.value,
-               x.chunk_id, x.start, x."end", x.confidence
+               x.chunk_id, x.start, x."end", x.confidence, x.verified
         FROM found_attributes x
         JOIN whose o ON o.document_id = x.document_id AND o.name_id = x.owner_name
         SEMI JOIN allowed_attributes a ON a.type = x.type AND a.owner = o.type""",
-    # One row per distinct fact and chunk, then per fact. Facts below the threshold end here.
+    # One row per distinct fact and chunk, then per fact. Facts below the threshold end here, and those that
+    # were refuted in every chunk; a chunk in which a fact was refuted adds nothing to its confidence.
     "relation_facts": """
         SELECT relation_id, any_value(head_id) AS head_id, any_value(type) AS type,
                any_value(tail_id) AS tail_id, count(*)::DOUBLE AS weight,
                1 - product(1 - confidence ORDER BY chunk_id) AS confidence,
                arg_max(sentence, (confidence, chunk_id)) AS description
         FROM (SELECT relation_id, chunk_id, any_value(head_id) AS head_id, any_value(type) AS type,
-                     any_value(tail_id) AS tail_id, max(confidence) AS confidence, min(sentence) AS sentence
+                     any_value(tail_id) AS tail_id, min(sentence) AS sentence,
+                     coalesce(max(confidence) FILTER (verified IS DISTINCT FROM false), 0) AS confidence,
+                     bool_or(verified IS DISTINCT FROM false) AS holds
               FROM stated_relations GROUP BY relation_id, chunk_id)
-        GROUP BY relation_id HAVING 1 - product(1 - confidence ORDER BY chunk_id) >= ?""",
+        GROUP BY relation_id HAVING bool_or(holds) AND 1 - product(1 - confidence ORDER BY chunk_id) >= ?""",
     "attribute_facts": """
         SELECT attribute_id, any_value(entity_id) AS entity_id, any_value(type) AS type,
                min(value) AS value, 1 - product(1 - confidence ORDER BY chunk_id) AS confidence
         FROM (SELECT attribute_id, chunk_id, any_value(entity_id) AS entity_id, any_value(type) AS type,
-                     min(value) AS value, max(confidence) AS confidence
+                     min(value) AS value,
+                     coalesce(max(confidence) FILTER (verified IS DISTINCT FROM false), 0) AS confidence,
+                     bool_or(verified IS DISTINCT FROM false) AS holds
               FROM stated_attributes GROUP BY attribute_id, chunk_id)
-        GROUP BY attribute_id HAVING 1 - product(1 - confidence ORDER BY chunk_id) >= ?""",
+        GROUP BY attribute_id HAVING bool_or(holds) AND 1 - product(1 - confidence ORDER BY chunk_id) >= ?""",
     # A cluster of names is called by its first name, in the form that is written most.
     "written_forms": """
         SELECT entity_id, name, count(*) AS times, bool_or(is_first) AS is_first
@@ -299,13 +304,14 @@ _QUERIES = {
         SELECT relation_id, head_id, type, tail_id, weight, confidence, description
         FROM relation_facts ORDER BY relation_id""",
     "relation_evidence": """
-        SELECT relation_id, chunk_id, max(confidence) AS confidence, NULL::BOOLEAN AS verified
+        SELECT relation_id, chunk_id, max(confidence) AS confidence, bool_or(verified) AS verified
         FROM stated_relations WHERE relation_id IN (SELECT relation_id FROM relation_facts)
         GROUP BY relation_id, chunk_id ORDER BY relation_id, chunk_id""",
     "attributes": """
         SELECT attribute_id, entity_id, type, value, confidence FROM attribute_facts ORDER BY attribute_id""",
     "attribute_evidence": """
-        SELECT attribute_id, chunk_id, start, "end", max(confidence) AS confidence
+        SELECT attribute_id, chunk_id, start, "end", max(confidence) AS confidence,
+               bool_or(verified) AS verified
         FROM stated_attributes WHERE attribute_id IN (SELECT attribute_id FROM attribute_facts)
         GROUP BY attribute_id, chunk_id, start, "end" ORDER BY attribute_id, chunk_id, start, "end\"""",
     "merges": """

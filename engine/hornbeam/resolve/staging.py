@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,8 @@ class ChunkInput:
     reason: str
     extraction: ChunkExtraction | None
     rungs: str = ""
+    #: of each relation and each attribute, where they were asked about
+    verdicts: tuple[Sequence[bool | None], Sequence[bool | None]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +76,12 @@ STAGED = {
     "found_relations": (
         ("head_name", "str"), ("type", "str"), ("tail_name", "str"), ("document_id", "str"),
         ("chunk_id", "str"), ("confidence", "float"), ("sentence", "str"), ("loop", "bool"),
+        ("verified", "bool"),
     ),
     "found_attributes": (
         ("owner_name", "str"), ("type", "str"), ("value", "str"), ("folded", "str"), ("document_id", "str"),
         ("chunk_id", "str"), ("start", "int"), ("end", "int"), ("confidence", "float"),
+        ("verified", "bool"),
     ),
 }  # fmt: skip
 
@@ -133,20 +137,22 @@ def _found_rows(chunk: ChunkInput) -> Iterator[tuple[str, dict[str, Any]]]:
             }  # fmt: skip
         if not entity.spans:
             yield "found_names", found | {"start": None, "end": None, "surface": None, "sentence": ""}
-    for relation in chunk.extraction.relations:
+    unasked = ([None] * len(chunk.extraction.relations), [None] * len(chunk.extraction.attributes))
+    of_relations, of_attributes = chunk.verdicts or unasked
+    for relation, verified in zip(chunk.extraction.relations, of_relations, strict=True):
         head = chunk.extraction.entities[relation.head]
         yield "found_relations", of_chunk | {
             "head_name": identities[relation.head], "type": relation.type,
             "tail_name": identities[relation.tail], "confidence": relation.confidence,
             "sentence": sentences.around(*head.spans[0]) if head.spans else "",
             # An import may say something of a thing and itself; two names that are one thing do not.
-            "loop": relation.head == relation.tail,
+            "loop": relation.head == relation.tail, "verified": verified,
         }  # fmt: skip
-    for attribute in chunk.extraction.attributes:
+    for attribute, verified in zip(chunk.extraction.attributes, of_attributes, strict=True):
         yield "found_attributes", of_chunk | {
             "owner_name": identities[attribute.entity], "type": attribute.type, "value": attribute.value,
             "folded": attribute.value.casefold(), "start": attribute.start, "end": attribute.end,
-            "confidence": attribute.confidence,
+            "confidence": attribute.confidence, "verified": verified,
         }  # fmt: skip
 
 

@@ -25,12 +25,17 @@ class Gate:
 
 
 def evaluate_gates(
-    directory: Path, schema: GraphSchema, settings: GateSettings, vector_rows: dict[str, int]
+    directory: Path,
+    schema: GraphSchema,
+    settings: GateSettings,
+    vector_rows: dict[str, int],
+    verified: bool = False,
 ) -> list[Gate]:
     """All gates of a version directory, in SQL over its Parquet files.
 
     Args:
         vector_rows: rows of each vector file, by the table that it belongs to.
+        verified: facts were asked about; how many without an answer is then a gate.
     """
     import duckdb
 
@@ -44,6 +49,7 @@ def evaluate_gates(
         gates += [
             _at_most(connection, "degraded_chunks", "degraded", settings.max_degraded_chunks),
             _at_most(connection, "failed_chunks", "failed", settings.max_failed_chunks),
+            *([_unverified(connection, settings.max_unverified_facts)] if verified else []),
             _compression(connection),
             _store_consistency(connection, vector_rows),
         ]
@@ -136,6 +142,18 @@ def _at_most(connection: Any, name: str, state: str, threshold: float) -> Gate:
     value = _one(connection, f"SELECT count(*) FROM chunks WHERE state = '{state}'") / total if total else 0.0
     offenders = _examples(connection, f"SELECT chunk_id FROM chunks WHERE state = '{state}'")
     return Gate(name, value, threshold, value <= threshold, offenders)
+
+
+def _unverified(connection: Any, threshold: float) -> Gate:
+    """Share of the evidence about whose fact nobody answered."""
+    evidence = (
+        "SELECT relation_id AS fact, verified FROM relation_evidence "
+        "UNION ALL SELECT attribute_id, verified FROM attribute_evidence"
+    )
+    total = _one(connection, f"SELECT count(*) FROM ({evidence})")
+    unanswered = f"SELECT fact FROM ({evidence}) WHERE verified IS NULL"
+    value = _one(connection, f"SELECT count(*) FROM ({unanswered})") / total if total else 0.0
+    return Gate("unverified_facts", value, threshold, value <= threshold, _examples(connection, unanswered))
 
 
 def _compression(connection: Any) -> Gate:

@@ -36,7 +36,7 @@ _AT_ONCE = 500
 #: How long to wait for another process's transaction.
 _BUSY_SECONDS = 30.0
 
-Kind = Literal["document", "extraction", "summary", "vocabulary"]
+Kind = Literal["document", "extraction", "verification", "summary", "vocabulary"]
 Decision = Literal["separate"]
 
 _TABLES = """

@@ -222,3 +222,22 @@ def test_a_gate_is_reported_with_value_threshold_verdict_and_offenders(tmp_path:
         "passed": False,
         "offenders": ["e4", "r3"],
     }
+
+
+def test_evidence_without_an_answer_is_a_gate_when_facts_are_verified(tmp_path: Path) -> None:
+    rows = small_rows()
+    answered = [replace(row, verified=True) for row in rows["relation_evidence"]]
+    rows["relation_evidence"] = [replace(answered[0], verified=None), *answered[1:]]
+    rows["attribute_evidence"] = [replace(row, verified=False) for row in rows["attribute_evidence"]]
+    directory = write_tables(tmp_path / "version", rows)
+    evidence = len(answered) + len(rows["attribute_evidence"])
+
+    def unverified(threshold: float) -> Gate:
+        settings = GateSettings(max_unverified_facts=threshold)
+        gates = evaluate_gates(directory, _schema(), settings, VECTOR_ROWS, verified=True)
+        return next(gate for gate in gates if gate.name == "unverified_facts")
+
+    assert unverified(0.05).value == pytest.approx(1 / evidence)
+    assert not unverified(0.05).passed
+    assert unverified(0.05).offenders == (answered[0].relation_id,)
+    assert unverified(1.0).passed

@@ -84,6 +84,11 @@ class ExtractionPrompt:
         user = f"{_TEXT_HEAD}{self._model.neutralise(text)}"
         return self._model.chat_prompt(self._system, user) + entity_stage.OPENING
 
+    def question(self, text: str, question: str) -> str:
+        """About the chunk, behind the prompt that the stages share."""
+        user = f"{_TEXT_HEAD}{self._model.neutralise(text)}\n\n{self._model.neutralise(question)}"
+        return self._model.chat_prompt(self._system, user)
+
     def relations(self, text: str, entities: Sequence[NamedEntity]) -> str:
         rows = _rows([(entity.name, entity.type) for entity in entities])
         return f"{self.entities(text)}{rows}]}}\n{relation_stage.OPENING}"
