@@ -16,8 +16,8 @@ import random
 import statistics
 from ast import literal_eval
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from hornbeam.errors import UsageError
 from hornbeam.extract.result import ChunkExtraction, ChunkVerification, FoundEntity, FoundRelation
@@ -46,8 +46,7 @@ _RELATIONS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(NamedTuple):
     text: str
     entities: tuple[FoundEntity, ...]
     right: tuple[tuple[int, str, int], ...]
