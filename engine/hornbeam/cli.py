@@ -25,6 +25,7 @@ from hornbeam.commands.options import (
     ModelOption,
     SetOption,
     not_empty,
+    passive_threads,
     print_json,
     quiet_libraries,
     settings_of,
@@ -184,9 +185,7 @@ def search(
     not_empty(text, "TEXT")
     settings = settings_of(config, changes, {"device": device, "retrieve.top_k": top_k})
     quiet_libraries()
-    # Threads that spin while they wait starve each other on shared cores (one question 172 → 18 ms beside two
-    # busy neighbours). Not where vLLM runs: there the waking costs more (64 chunks 81 → over 200 s).
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    passive_threads()
     from hornbeam.opening import open_knowledge_base
     from hornbeam.retrieve.search import search as retrieve
 

@@ -154,7 +154,9 @@ class RetrieveSettings(Section):
     depth: int = Field(5, ge=1, le=8, description="hops of a path")
     beam: int = Field(32, ge=1)
     gamma: float = Field(0.5, gt=0, le=1, description="discount of a path per hop")
-    fusion: Literal["rrf", "weighted"] = "rrf"
+    damping: float = Field(0.5, ge=0, lt=1, description="PageRank: how likely a walk goes on at a step")
+    seed_facts: int = Field(4, ge=0, description="best facts that PageRank walks from")
+    fusion: Literal["rrf", "weighted"] = "weighted"
     rrf_k: int = Field(60, ge=1)
 
 

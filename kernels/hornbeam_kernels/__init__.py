@@ -19,6 +19,7 @@ This package knows no document, model or file and never imports ``hornbeam``. Im
 ``partition``       hierarchical Leiden, modularity, connected components
 ``adjacency``       triples → CSR adjacency in both directions
 ``ranking``         personalised PageRank, one query or a batch
+``local_ranking``   personalised PageRank near a few seeds
 ``paths``           bounded best-first path search
 ``search``          nearest neighbours by inner product
 ``cuda_libraries``  the library calls that only a CUDA device makes

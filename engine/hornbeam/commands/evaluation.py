@@ -9,9 +9,12 @@ import typer
 
 from hornbeam.commands.options import (
     ConfigOption,
+    DeviceOption,
+    IndexOption,
     JsonOption,
     PredictionsOption,
     SetOption,
+    passive_threads,
     print_json,
     quiet_libraries,
     settings_of,
@@ -106,5 +109,72 @@ def evaluate_resolution(
         from rich.console import Console
 
         from hornbeam.evaluate.resolution_report import render
+
+        render(report, Console())
+
+
+@app.command("retrieval")
+def evaluate_retrieval(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Questions with their supporting passages or claims (JSON Lines, or a JSON list).",
+            show_default=False,
+        ),
+    ],
+    index_directory: IndexOption,
+    engines: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--engine",
+            metavar="NAME",
+            help="mix, naive, local, global, bm25 or dense; repeatable. Dense is always there to compare "
+            "with. Default: mix, naive, bm25.",
+            show_default=False,
+        ),
+    ] = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--without",
+            metavar="ROUTE",
+            help="Leave a route out, e.g. community; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="The first N questions.", show_default=False)
+    ] = None,
+    device: DeviceOption = None,
+    config: ConfigOption = None,
+    changes: SetOption = None,
+    predictions: PredictionsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Recall@k, all gold@k, MRR, evidence recall and milliseconds of retrieval; no model call."""
+    settings = settings_of(config, changes, {"device": device})
+    quiet_libraries()
+    passive_threads()
+    from hornbeam.evaluate.retrieval_report import run
+    from hornbeam.opening import open_knowledge_base
+
+    kb, version = open_knowledge_base(index_directory, settings)
+    report = run(
+        file,
+        kb,
+        settings.retrieve,
+        engines=engines or (),
+        without=without or (),
+        limit=limit,
+        predictions=predictions,
+    )
+    report |= {"version": version.version_id, "embedder": kb.embedder.name}
+    if as_json:
+        print_json(report)
+    else:
+        from rich.console import Console
+
+        from hornbeam.evaluate.retrieval_report import render
 
         render(report, Console())

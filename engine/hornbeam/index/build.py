@@ -16,6 +16,7 @@ from hornbeam.index.lexical import build_lexical
 from hornbeam.index.rows import Links, MappedTable, write_rows
 from hornbeam.index.texts import chunk_text, community_text, entity_text, triple_text
 from hornbeam.index.vectors import VECTOR_KINDS, write_vectors
+from hornbeam.index.walk import write_walk
 from hornbeam.settings import EmbedderSettings
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _ENCODE_BLOCK = 1024
 @dataclass(frozen=True, slots=True)
 class IndexReport:
     counts: dict[str, int]  # rows of every indexed table
-    seconds: dict[str, float]  # by step: "rows", "adjacency", "lexical.<kind>", "vectors.<kind>"
+    seconds: dict[str, float]  # by step: "rows", "adjacency", "walk", "lexical.<kind>", "vectors.<kind>"
 
 
 def build_indexes(
@@ -65,6 +66,8 @@ def build_indexes(
     heads, tails = relations.array("head_row"), relations.array("tail_row")
     write_adjacency(version_directory, heads, tails, counts["entities"])
     lap("adjacency")
+    write_walk(version_directory, heads, tails, counts["entities"], counts["chunks"])
+    lap("walk")
     build_lexical(source.chunks_texts(), version_directory / "lexical" / "chunks")
     lap("lexical.chunks")
     build_lexical(source.entity_names(), version_directory / "lexical" / "entities")

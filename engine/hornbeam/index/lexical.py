@@ -67,11 +67,7 @@ class LexicalIndex:
         Returns:
             rows, int64 [≤ k], and scores, float32 [≤ k].
         """
-        weights = {token: self.idf(token) for token in dict.fromkeys(tokens)}
-        if len(weights) > MAX_QUERY_TOKENS:
-            rarest = sorted(weights, key=lambda token: (-weights[token], token))[:MAX_QUERY_TOKENS]
-            weights = {token: weights[token] for token in rarest}
-        known = [token for token in weights if self.bm25 is not None and token in self.bm25.vocab_dict]
+        weights, known = self._query(tokens)
         if not known or k < 1:
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
         scores: NDArray[np.float32] = self.bm25.get_scores(known)  # [rows]
@@ -83,6 +79,27 @@ class LexicalIndex:
         order = np.lexsort((found, -scores[found]))[:k]
         rows = found[order].astype(np.int64)
         return rows, (scores[rows] / np.float32(sum(weights.values()))).astype(np.float32)
+
+    def scores_of(self, tokens: Sequence[str], rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The scores of `rows` [m] on the scale of `search`, float32 [m]; 0 where no token is shared."""
+        weights, known = self._query(tokens)
+        scores = np.zeros(len(rows), np.float32)
+        for token in known if len(rows) else ():
+            start, stop = self.bm25.scores["indptr"][self.bm25.vocab_dict[token] :][:2]
+            holders = self.bm25.scores["indices"][start:stop]  # ascending
+            places = np.minimum(np.searchsorted(holders, rows), len(holders) - 1)
+            scores += np.where(holders[places] == rows, self.bm25.scores["data"][start:stop][places], 0.0)
+        return scores / np.float32(sum(weights.values())) if known else scores
+
+    def _query(self, tokens: Sequence[str]) -> tuple[dict[str, float], list[str]]:
+        """The idf of the query's distinct tokens, the rarest few hundred of them; those that a row has."""
+        weights = {token: self.idf(token) for token in dict.fromkeys(tokens)}
+        if len(weights) > MAX_QUERY_TOKENS:
+            rarest = sorted(weights, key=lambda token: (-weights[token], token))[:MAX_QUERY_TOKENS]
+            weights = {token: weights[token] for token in rarest}
+        return weights, [
+            token for token in weights if self.bm25 is not None and token in self.bm25.vocab_dict
+        ]
 
 
 def build_lexical(texts: Iterable[str], directory: Path) -> int:

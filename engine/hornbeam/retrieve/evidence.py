@@ -122,7 +122,8 @@ def _graph_pieces(
             by_kind[kind], total = spent + cost, total + cost
             stated |= relations
             chosen.append(piece)
-    return chosen
+    walked = {row for piece in chosen if piece.item.kind == "path" for row in piece.item.rows}
+    return [piece for piece in chosen if piece.item.kind != "triple" or piece.item.rows[0] not in walked]
 
 
 def _evidence(kb: KnowledgeBase, label: int, piece: _Piece) -> Evidence:

@@ -15,9 +15,12 @@ from hornbeam.index.lexical import LEXICAL_KINDS, LexicalIndex
 from hornbeam.index.rows import LINKS, MAPPED_TABLES, Links, MappedTable
 from hornbeam.index.texts import entity_text, relation_words, triple_text
 from hornbeam.index.vectors import VECTOR_KINDS, VectorIndex
+from hornbeam.index.walk import read_walk
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from hornbeam_kernels.local_ranking import WalkGraph
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,7 @@ class KnowledgeBase:
     members: Links  # leaf community → entities
     children: Links  # community → communities one level below
     adjacency: Adjacency
+    walk: WalkGraph  # entities, then chunks
     vectors: dict[str, VectorIndex]  # by kind: entities, triples, chunks, communities
     lexical: dict[str, LexicalIndex]  # by kind: chunks, entities
 
@@ -95,6 +99,7 @@ class KnowledgeBase:
             members=links["members"],
             children=links["children"],
             adjacency=Adjacency.read(version_directory),
+            walk=read_walk(version_directory),
             vectors={
                 kind: VectorIndex.open(
                     version_directory / "vectors" / f"{kind}.faiss", len(table[name]), embedder.dimension

@@ -2,11 +2,12 @@
 
     route          finds                       score
     entity         entities                    max(cosine, name match)
-    triple         triples                     cosine
+    triple         triples                     ¾ cosine + ¼ share of the question's words (by idf) in it
     community      communities, their facts    cosine; of a fact: cosine of the community × of the fact
     path           paths and triples           seed score × Π cosine(edge) × γ^hops      (path_route.py)
     chunk_dense    chunks                      cosine
     chunk_bm25     chunks                      BM25 / the most that a row could reach
+    pagerank       chunks, entities            1 for the best, 0 for a thousandth of it   (pagerank_route.py)
 
 Cosines below 0 count as 0. A blank question finds nothing.
 """
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hornbeam.index.tokens import tokenise
 from hornbeam.retrieve.knowledge_base import KnowledgeBase
 from hornbeam.retrieve.names import name_matches
 from hornbeam.retrieve.query import Candidate, EncodedQuery, Kind
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 #: Communities whose central facts are looked at, and how many of each.
 FACTS_OF_COMMUNITIES = 5
 FACTS_PER_COMMUNITY = 6
+#: What the question's own words count in a triple's score, beside its cosine.
+WORD_SHARE = 0.25
 
 
 def entity_route(kb: KnowledgeBase, query: EncodedQuery, settings: RetrieveSettings) -> list[Candidate]:
@@ -52,7 +56,21 @@ def entity_route(kb: KnowledgeBase, query: EncodedQuery, settings: RetrieveSetti
 
 
 def triple_route(kb: KnowledgeBase, query: EncodedQuery, settings: RetrieveSettings) -> list[Candidate]:
-    return _dense_route(kb, query, settings, "triples", "triple", "triple")
+    """The nearest triples, those first that use the question's own words.
+
+    The embedder takes "first president of the A" and "first president of the B" for the same; the words do
+    not.
+    """
+    nearest = _nearest(kb, query, "triples", settings.candidates)
+    weights = {token: kb.lexical["chunks"].idf(token) for token in query.tokens}
+    total = sum(weights.values())
+    found = []
+    for row, cosine in nearest.items():
+        words = weights.keys() & set(tokenise(kb.triple_text(row))) if total else ()
+        share = sum(weights[word] for word in words) / total if words else 0.0
+        score = (1 - WORD_SHARE) * cosine + WORD_SHARE * share
+        found.append(Candidate("triple", (row,), score, "triple"))
+    return sorted(found, key=lambda one: (-one.score, one.rows))
 
 
 def community_route(kb: KnowledgeBase, query: EncodedQuery, settings: RetrieveSettings) -> list[Candidate]:

@@ -1,4 +1,4 @@
-"""Retrieval without a language model: routes, votes, fusion, provenance."""
+"""Retrieval without a language model: routes, fusion, provenance."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from hornbeam.retrieve.fusion import Fused, RouteScore, chunk_votes, drop_contained, fuse
+import numpy as np
+
+from hornbeam.retrieve.fusion import Fused, RouteScore, drop_contained, fuse
 from hornbeam.retrieve.knowledge_base import KnowledgeBase
+from hornbeam.retrieve.pagerank_route import pagerank_route
 from hornbeam.retrieve.path_route import path_route
 from hornbeam.retrieve.provenance import Provenance, provenance_of
 from hornbeam.retrieve.query import Candidate, EncodedQuery, Kind, encode_query
@@ -21,16 +24,16 @@ from hornbeam.retrieve.routes import (
 )
 from hornbeam.settings import RetrieveSettings
 
-#: All routes by name, in the order in which they run.
-ROUTES: dict[str, Callable[[KnowledgeBase, EncodedQuery, RetrieveSettings], list[Candidate]]] = {
+#: The routes that start from the question alone, in the order in which they run.
+_FIRST: dict[str, Callable[[KnowledgeBase, EncodedQuery, RetrieveSettings], list[Candidate]]] = {
     "entity": entity_route,
     "triple": triple_route,
     "community": community_route,
-    "path": path_route,
     "chunk_dense": chunk_dense_route,
     "chunk_bm25": chunk_bm25_route,
 }
-GRAPH_ROUTES = frozenset({"entity", "triple", "community", "path"})
+#: All routes by name. Paths start from the entities that were found, PageRank from the facts and chunks.
+ROUTES = (*_FIRST, "path", "pagerank")
 
 _TABLE_OF: dict[Kind, tuple[str, str]] = {
     "entity": ("entities", "entity_id"),
@@ -81,7 +84,7 @@ class SearchResult:
     chunks: list[Item]  # the best chunks: the fused ranking of the text alone
     ranking: list[Fused]  # everything that was found, for packing evidence
     query: EncodedQuery
-    milliseconds: dict[str, float]  # by step: "encode", each route, "votes", "fuse", "describe", "total"
+    milliseconds: dict[str, float]  # by step: "encode", each route, "complete", "fuse", "describe", "total"
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -110,25 +113,62 @@ def search(
     query = encode_query(kb.embedder, question)
     clock.lap("encode")
     ranked: dict[str, list[Candidate]] = {}
-    for name, route in ROUTES.items():
-        if name not in routes:
-            continue
-        if name == "path" and "entity" in ranked:
-            ranked[name] = path_route(kb, query, settings, ranked["entity"])
-        else:
+    for name, route in _FIRST.items():
+        if name in routes:
             ranked[name] = route(kb, query, settings)
-        clock.lap(name)
-    for name in [name for name in ranked if name in GRAPH_ROUTES]:
-        votes = chunk_votes(kb, name, ranked[name])
-        if votes:
-            ranked[votes[0].route] = votes
-    clock.lap("votes")
+            clock.lap(name)
+    if "path" in routes:
+        ranked["path"] = path_route(kb, query, settings, ranked.get("entity"))
+        clock.lap("path")
+    complete_scores(kb, query, ranked)
+    clock.lap("complete")
+    if "pagerank" in routes:
+        facts = ranked.get("triple") or [c for c in ranked.get("community", ()) if c.kind == "triple"]
+        named = [c for c in ranked.get("entity", ()) if c.detail == "name"]
+        ranked["pagerank"] = pagerank_route(kb, settings, facts, _text_scores(ranked), named)
+        clock.lap("pagerank")
+        complete_scores(kb, query, ranked)
+        clock.lap("complete")
     ranking = drop_contained(fuse(ranked, settings.fusion, settings.rrf_k))
     clock.lap("fuse")
     items = [describe(kb, item) for item in ranking[:top_k]]
     chunks = [describe(kb, item) for item in of_kind(ranking, "chunk")[:top_k]]
     clock.lap("describe")
     return SearchResult(question, items, chunks, ranking, query, clock.milliseconds())
+
+
+def complete_scores(kb: KnowledgeBase, query: EncodedQuery, ranked: dict[str, list[Candidate]]) -> None:
+    """Give every chunk that any route found its score on the chunk routes that run, below what they found.
+
+    A route keeps its best few dozen. Without this, a chunk that only PageRank found would count as one that
+    does not read like the question at all.
+    """
+    rows = {c.rows[0] for found in ranked.values() for c in found if c.kind == "chunk"}
+    for route in ("chunk_dense", "chunk_bm25"):
+        if route not in ranked or query.blank:
+            continue
+        missing = np.array(sorted(rows - {c.rows[0] for c in ranked[route]}), dtype=np.int64)
+        if route == "chunk_dense":
+            scores = kb.vectors["chunks"].similarities(query.vector, missing)
+        else:
+            scores = kb.lexical["chunks"].scores_of(query.tokens, missing)
+        order = np.lexsort((missing, -scores))
+        ranked[route] += [
+            Candidate("chunk", (int(missing[at]),), min(1.0, float(scores[at])), route)
+            for at in order
+            if scores[at] > 0
+        ]
+
+
+def _text_scores(ranked: dict[str, list[Candidate]]) -> dict[int, float]:
+    """Chunk row → mean of its scores on the chunk routes that ran."""
+    routes = [route for route in ("chunk_dense", "chunk_bm25") if route in ranked]
+    scores: dict[int, float] = {}
+    for route in routes:
+        for candidate in ranked[route]:
+            row = candidate.rows[0]
+            scores[row] = scores.get(row, 0.0) + candidate.score / len(routes)
+    return scores
 
 
 def of_kind(ranking: list[Fused], kind: Kind) -> list[Fused]:
@@ -169,7 +209,8 @@ class _Clock:
 
     def lap(self, step: str) -> None:
         now = time.perf_counter()
-        self._steps[step], self._last = (now - self._last) * 1000, now
+        self._steps[step] = self._steps.get(step, 0.0) + (now - self._last) * 1000
+        self._last = now
 
     def milliseconds(self) -> dict[str, float]:
         total = (time.perf_counter() - self._started) * 1000

@@ -55,7 +55,7 @@ def test_citations_of_an_extract_give_the_characters_of_the_claim(kb: KnowledgeB
     texts = {document.document_id: document.text for document in small_rows()["documents"]}
     narrowed = 0
     for seed in range(12):
-        events = events_of(kb, GrammarWalker(seed=seed), "Who founded what?")
+        events = events_of(kb, GrammarWalker(seed=seed), "What did Curie discover in Warsaw?")
         assert isinstance(events[0], EvidenceFound)
         final = events[-1]
         assert isinstance(final, Final)
@@ -72,7 +72,7 @@ def test_citations_of_an_extract_give_the_characters_of_the_claim(kb: KnowledgeB
 
 def test_without_evidence_the_model_is_not_asked(empty_kb: KnowledgeBase) -> None:
     walker = GrammarWalker()
-    *_, final = events_of(empty_kb, walker, "Who founded what?")
+    *_, final = events_of(empty_kb, walker, "What did Curie discover in Warsaw?")
     assert isinstance(final, Final)
     assert final.rejected
     assert final.answer == NO_EVIDENCE

@@ -10,6 +10,7 @@ from hornbeam.retrieve.names import name_matches
 from hornbeam.retrieve.path_route import edges_within_reach, path_route
 from hornbeam.retrieve.query import VECTOR_CHARACTERS, Candidate, encode_query
 from hornbeam.retrieve.routes import (
+    WORD_SHARE,
     chunk_bm25_route,
     chunk_dense_route,
     community_route,
@@ -62,11 +63,16 @@ def test_a_common_name_is_worth_less_than_a_rare_one(open_rows: Callable[..., Kn
     assert 0.5 < matches[0] < 0.6
 
 
-def test_triples_come_with_their_cosine(kb: KnowledgeBase) -> None:
+def test_triples_come_with_their_cosine_and_the_words_they_share(kb: KnowledgeBase) -> None:
     query = encode_query(kb.embedder, "Warsaw capital of Poland")
     found = triple_route(kb, query, SETTINGS)
     assert (found[0].kind, found[0].rows) == ("triple", (1,))
     assert found[0].score == pytest.approx(1, abs=1e-5)
+    idf = kb.lexical["chunks"].idf
+    born = next(one for one in found if one.rows == (0,))  # shares "Warsaw" alone
+    share = idf("warsaw") / (idf("warsaw") + idf("capital") + idf("poland"))
+    cosine = kb.vectors["triples"].similarities(query.vector)[0]
+    assert born.score == pytest.approx((1 - WORD_SHARE) * cosine + WORD_SHARE * share, abs=1e-5)
 
 
 def test_a_community_brings_its_central_facts(kb: KnowledgeBase) -> None:
@@ -135,7 +141,16 @@ def test_bm25_finds_a_chinese_passage(kb: KnowledgeBase) -> None:
 @pytest.mark.parametrize("question", ["", "   \n", "北京大学在哪", "Где родилась Кюри?", "x" * 100_000])
 def test_every_score_is_in_the_unit_interval_and_falls(kb: KnowledgeBase, question: str) -> None:
     query = encode_query(kb.embedder, question)
-    for name, route in ROUTES.items():
+    routes = {
+        "entity": entity_route,
+        "triple": triple_route,
+        "community": community_route,
+        "path": path_route,
+        "chunk_dense": chunk_dense_route,
+        "chunk_bm25": chunk_bm25_route,
+    }
+    assert set(routes) == set(ROUTES) - {"pagerank"}
+    for name, route in routes.items():
         scores = [candidate.score for candidate in route(kb, query, SETTINGS)]
         assert all(0 < score <= 1 for score in scores), name
         assert scores == sorted(scores, reverse=True), name
