@@ -92,6 +92,9 @@ class ExtractSettings(Section):
     min_confidence: float = Field(0.0, ge=0, le=1, description="facts below stay out of the graph")
     examples: int = Field(3, ge=0, description="worked examples in the prompt")
     retries: int = Field(1, ge=0, description="of a call that failed")
+    grammar_seconds: float = Field(
+        5.0, gt=0, description="to compile one grammar; a slower one is asked for in parts"
+    )
     retry_budget: float = Field(
         2.0, ge=1, description="times the tokens for a list that was cut, asked again; 1: not asked again"
     )

@@ -8,6 +8,7 @@ from typing import Protocol
 from hornbeam.extract.cooccurrence import CooccurrenceExtractor
 from hornbeam.extract.result import ChunkExtraction
 from hornbeam.extract.stages import Extractor
+from hornbeam.llm.grammar_check import GrammarCheck
 from hornbeam.llm.protocol import LanguageModel
 from hornbeam.schema.model import GraphSchema
 from hornbeam.settings import ExtractSettings
@@ -34,4 +35,5 @@ def chunk_extractor(model: LanguageModel, schema: GraphSchema, settings: Extract
     """The extractor of `settings.tier`."""
     if settings.tier == "fast":
         return CooccurrenceExtractor(schema, settings)
-    return Extractor(model, schema, settings)
+    check = GrammarCheck(model.tokenizer.directory, settings.grammar_seconds)
+    return Extractor(model, schema, settings, check.too_large)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, Protocol
 
 
@@ -62,6 +63,11 @@ class ModelIdentity:
 
 
 class Tokenizer(Protocol):
+    @property
+    def directory(self) -> Path:
+        """Where its files lie."""
+        ...
+
     def count(self, text: str) -> int: ...
 
     def offsets(self, text: str) -> list[tuple[int, int]]:

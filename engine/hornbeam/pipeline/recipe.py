@@ -19,8 +19,8 @@ CHUNKER_VERSION = "1"
 _IMPORTED = "imported:"
 #: Settings of `extract` that do not change what a call returns: other values must not repeat every call.
 _NOT_OF_A_CALL = {
-    "window", "retries", "retry_budget", "retry_splits", "retry_types", "min_confidence", "verify",
-    "verify_threshold",
+    "window", "retries", "retry_budget", "retry_splits", "retry_types", "grammar_seconds", "min_confidence",
+    "verify", "verify_threshold",
 }  # fmt: skip
 
 

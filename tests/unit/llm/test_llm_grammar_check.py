@@ -1,0 +1,52 @@
+"""Grammars that an engine could not compile in time are told apart, by size and by trial."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("xgrammar")
+
+from hornbeam.errors import ModelError
+from hornbeam.llm.embedded import embedded_model_directory
+from hornbeam.llm.grammar_check import MOST_RULES, SAFE_RULES, GrammarCheck
+
+try:
+    TOKENIZER = embedded_model_directory()
+except ModelError as missing:
+    pytest.skip(f"no tokenizer: {missing}", allow_module_level=True)
+
+
+def chain(rules: int) -> str:
+    """So many rules, each a word and the next."""
+    body = [f'w{i} ::= "word{i}" (" " w{i + 1})?' for i in range(rules - 2)]
+    return "\n".join(["root ::= w0", *body, f'w{rules - 2} ::= "end"'])
+
+
+def test_small_grammars_are_not_tried_and_huge_ones_neither(tmp_path: Path) -> None:
+    check = GrammarCheck(tmp_path / "no tokenizer", 1.0)
+    assert not check.too_large(chain(SAFE_RULES))
+    assert check.too_large(chain(MOST_RULES + 1))
+    assert check.tried == 0
+
+
+def test_where_no_compiler_answers_a_large_grammar_is_too_large(tmp_path: Path) -> None:
+    check = GrammarCheck(tmp_path / "no tokenizer", 1.0)
+    assert check.too_large(chain(SAFE_RULES + 1))
+    assert check.tried == 1
+    check.close()
+
+
+def test_large_grammars_are_compiled_within_a_limit_or_refused() -> None:
+    patient = GrammarCheck(TOKENIZER, 120.0)
+    assert not patient.too_large(chain(2_000))
+    assert not patient.too_large(chain(1_900))  # no larger than one that was compiled
+    assert patient.tried == 1
+    assert patient.too_large(chain(2_100) + "\nfaulty ::= (")
+    assert not patient.too_large(chain(2_001))  # it still works
+    patient.close()
+
+    hasty = GrammarCheck(TOKENIZER, 0.001)
+    assert hasty.too_large(chain(4_000))
+    hasty.close()
