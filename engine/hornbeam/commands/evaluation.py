@@ -12,6 +12,7 @@ from hornbeam.commands.options import (
     DeviceOption,
     IndexOption,
     JsonOption,
+    ModelOption,
     PredictionsOption,
     SetOption,
     passive_threads,
@@ -178,3 +179,59 @@ def evaluate_retrieval(
         from hornbeam.evaluate.retrieval_report import render
 
         render(report, Console())
+
+
+@app.command("extraction")
+def evaluate_extraction(
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PATH…]", help="Documents whose chunks are extracted.", show_default=False),
+    ] = None,
+    adversarial: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Hostile chunks, made up, beside those of PATH.")
+    ] = 0,
+    strings: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A JSON list of naughty strings to use in them.", show_default=False
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Chunks of PATH, at most.", show_default=False)
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the hostile chunks.")] = 7,
+    schema: Annotated[str, typer.Option(help="A schema file or the name of a seed schema.")] = "general",
+    model: ModelOption = None,
+    device: DeviceOption = None,
+    config: ConfigOption = None,
+    changes: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Count what is not clean in answers and results: unreadable, out of schema, dangling, ungrounded.
+
+    Exit code 1 if anything is.
+    """
+    if not paths and not adversarial:
+        raise typer.BadParameter("give a PATH, or --adversarial N", param_hint="[PATH…]")
+    settings = settings_of(config, changes, {"model.path": model, "device": device})
+    quiet_libraries()
+    from itertools import islice
+
+    from hornbeam.evaluate.adversarial import adversarial_texts
+    from hornbeam.evaluate.cleanliness import FAULTS, corpus_texts, measure_cleanliness, naughty_strings
+    from hornbeam.llm.opening import open_model
+    from hornbeam.schema import load_schema
+
+    loaded = load_schema(schema)
+    language_model = open_model(settings)
+    try:
+        texts = list(islice(corpus_texts(paths, settings, language_model), limit)) if paths else []
+        texts += adversarial_texts(adversarial, seed, naughty_strings(strings) if strings else ())
+        report = measure_cleanliness(texts, language_model, loaded, settings.extract)
+    finally:
+        language_model.close()
+    if as_json:
+        print_json(report)
+    else:
+        print("\n".join(f"{name:16} {value}" for name, value in report.items()))
+    raise typer.Exit(1 if any(report[fault] for fault in FAULTS) else 0)

@@ -16,15 +16,19 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
+from hornbeam.corpus import Chunker, read_corpus
+from hornbeam.errors import UsageError
 from hornbeam.extract.result import ChunkExtraction
 from hornbeam.extract.stages import Extractor
 from hornbeam.grammar import entities as entity_stage
 from hornbeam.grammar import relations as relation_stage
 from hornbeam.llm.protocol import Completion, LanguageModel, ModelIdentity, Request, Tokenizer
+from hornbeam.records import Document
 from hornbeam.schema.model import GraphSchema
-from hornbeam.settings import ExtractSettings
+from hornbeam.settings import ExtractSettings, Settings
 
 FAULTS = ("unreadable", "out_of_schema", "domain_range", "dangling", "ungrounded")
 _ITEM = re.compile(r'\["(?:[^"\\]|\\.)*"(?:,"(?:[^"\\]|\\.)*")*\]')
@@ -35,11 +39,10 @@ def measure_cleanliness(
     model: LanguageModel,
     schema: GraphSchema,
     settings: ExtractSettings,
-    extractor_of: Any = Extractor,
 ) -> dict[str, Any]:
     """Extract the texts and count what is not clean, in answers and in results."""
     watched = _Watched(model)
-    extractor = extractor_of(watched, schema, settings)
+    extractor = Extractor(watched, schema, settings)
     counts: Counter[str] = Counter()
     examples: dict[str, list[str]] = {fault: [] for fault in FAULTS}
     states: Counter[str] = Counter()
@@ -224,3 +227,29 @@ def _faults_kept(text: str, result: ChunkExtraction, schema: GraphSchema) -> Ite
     for fact in result.attributes:
         if " ".join(text[fact.start : fact.end].split()) != fact.value:
             yield "ungrounded", f"{fact.value} at {fact.start}"
+
+
+def corpus_texts(paths: Sequence[str], settings: Settings, model: LanguageModel) -> Iterator[str]:
+    """The chunks of what `hornbeam index` would read.
+
+    Raises:
+        UsageError: a path does not exist.
+    """
+    chunker = Chunker(model.tokenizer, settings.chunk.max_tokens, settings.chunk.overlap_tokens)
+    for document in read_corpus(paths, settings.corpus):
+        if isinstance(document, Document):
+            yield from (chunk.text for chunk in chunker.chunk(document))
+
+
+def naughty_strings(file: Path) -> list[str]:
+    """
+    Raises:
+        UsageError: the file is no JSON list of strings.
+    """
+    try:
+        strings = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{file}: {error}") from error
+    if not isinstance(strings, list) or not all(isinstance(string, str) for string in strings):
+        raise UsageError(f"{file} is no JSON list of strings")
+    return strings
