@@ -35,7 +35,7 @@ from hornbeam.schema.model import GraphSchema
 from hornbeam.settings import ExtractSettings
 
 #: Part of the key of a stored result: raise it when the form of grammars or the reading of them changes.
-GRAMMAR_VERSION = "3"
+GRAMMAR_VERSION = "4"
 
 _Read = TypeVar("_Read", bound=Read)
 _Value = TypeVar("_Value")

@@ -9,10 +9,22 @@ from hornbeam.grammar.spans import UNSPACED
 #: No letter or digit touches a value, save in scripts where a value touches its neighbours anyhow.
 _ALONE_BEFORE = rf"(?<!(?!{UNSPACED})[\p{{L}}\p{{N}}])"
 _ALONE_BEHIND = rf"(?!(?!{UNSPACED})[\p{{L}}\p{{N}}])"
-#: digits with separators, an optional sign before and a magnitude or unit mark behind
+#: digits with separators, an optional sign before and a magnitude or unit mark behind; or Chinese numerals
+_DIGITS = r"\p{Nd}+(?:[.,٬\u00a0 ]\p{Nd}{3})*(?:[.,٫]\p{Nd}+)?"
 _NUMBER = regex.compile(
     _ALONE_BEFORE
-    + r"[-−+]?\p{Nd}+(?:[.,\u00a0 ]\p{Nd}{3})*(?:[.,]\p{Nd}+)?(?:%|[万萬亿億]+)?"
+    + rf"(?:[-−+]?{_DIGITS}(?:[%٪]|[万萬亿億]+)?|[一二两三四五六七八九十百千万萬亿億零〇]{{2,}})"
+    + _ALONE_BEHIND
+)
+_RANGE = r"\s?[-–—]\s?"
+_CURRENCY = r"[$€£¥₽₹₩]"
+_MAGNITUDE = r"(?:thousand|million|billion|trillion|тыс\.|млн|млрд|трлн)"
+#: what belongs to a number beside its digits: a range's other end, a currency, a magnitude in words
+_QUANTITY = regex.compile(
+    _ALONE_BEFORE
+    + rf"(?:{_CURRENCY}\s?{_DIGITS}(?:{_RANGE}{_CURRENCY}?\s?{_DIGITS})?(?:\s{_MAGNITUDE})?"
+    + rf"|{_DIGITS}{_RANGE}{_DIGITS}(?:\s{_MAGNITUDE})?[%٪]?(?:\s?{_CURRENCY})?"
+    + rf"|{_DIGITS}\s{_MAGNITUDE}(?:\s?{_CURRENCY})?|{_DIGITS}\s?{_CURRENCY})"
     + _ALONE_BEHIND
 )
 _MONTH = (
@@ -31,7 +43,12 @@ _DATE = regex.compile(
     r")(?!\p{N})",
     regex.IGNORECASE,
 )
-_PATTERNS = {"number": _NUMBER, "date": _DATE}
+_YEARS = regex.compile(
+    _ALONE_BEFORE
+    + rf"(?<!\p{{Nd}}[.,-])\p{{Nd}}{{4}}{_RANGE}(?:\p{{Nd}}{{4}}|\p{{Nd}}{{2}})(?![-–—.,]?\p{{N}})"
+)
+#: The second of each: longer readings, beside the values that stand within them.
+_PATTERNS = {"number": (_NUMBER, _QUANTITY), "date": (_DATE, _YEARS)}
 
 
 def value_spans(text: str, kind: str, limit: int = 64) -> dict[str, list[tuple[int, int]]]:
@@ -39,9 +56,10 @@ def value_spans(text: str, kind: str, limit: int = 64) -> dict[str, list[tuple[i
 
     At most `limit` different ones; every run of white space in a value is written as one blank.
     """
+    matches = {match.span() for pattern in _PATTERNS[kind] for match in pattern.finditer(text)}
     found: dict[str, list[tuple[int, int]]] = {}
-    for match in _PATTERNS[kind].finditer(text):
-        written = " ".join(match.group().split())
+    for start, end in sorted(matches):
+        written = " ".join(text[start:end].split())
         if written in found or len(found) < limit:
-            found.setdefault(written, []).append(match.span())
+            found.setdefault(written, []).append((start, end))
     return found

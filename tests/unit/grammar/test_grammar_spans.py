@@ -113,3 +113,17 @@ def test_rules_grow_linearly_with_the_text() -> None:
         return len(SpanLexicon(" ".join(f"w{i}" for i in range(count)), 10).rules("w")[1])
 
     assert rules(400) <= 2 * 400
+
+
+def test_the_rules_of_the_parts_of_a_text_are_together_those_of_the_whole() -> None:
+    lexicon = SpanLexicon("Ada Byron met Mr. Babbage in London, 1833; 史进去寻王进。", 10)
+    starts, rules = lexicon.rules("w")
+    for cut in range(len(lexicon.words) + 1):
+        left, right = range(cut), range(cut, len(lexicon.words))
+        parts = [lexicon.rules("w", part) for part in (left, right)]
+        assert parts[0][0] | parts[1][0] == starts
+        assert set(parts[0][1]) | set(parts[1][1]) == set(rules)
+        assert all(index in left for index in parts[0][0])
+        clauses = [*lexicon.clauses(left), *lexicon.clauses(right)]
+        nameable = [index for index, word in enumerate(lexicon.words) if word.kind != "mark"]
+        assert [index for clause in clauses for index in clause if index in nameable] == nameable
