@@ -1,6 +1,6 @@
 """The pipeline from paths to a promoted version, stage by stage.
 
-read → chunk → extract → consolidate → organise → index → gate → promote
+read → chunk → extract → consolidate → organise → index → gate → promote (→ propose types)
 
 Every stage's results live in the ledger by content, so a build that was stopped goes on where it was, and
 one without changes makes no model call.
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hornbeam.corpus import Chunker, read_corpus
+from hornbeam.evolve.asking import asker_of
 from hornbeam.extract.stages import Extractor
 from hornbeam.extract.tiers import chunk_extractor
 from hornbeam.extract.verification import Verifier
@@ -23,6 +24,8 @@ from hornbeam.index.embedder import TextEmbedder
 from hornbeam.llm.protocol import LanguageModel
 from hornbeam.pipeline.extraction import extract_chunks
 from hornbeam.pipeline.importing import published_schema
+from hornbeam.pipeline.inheritance import inherit_results, inherited_results
+from hornbeam.pipeline.proposing import Proposing, ProposingReport
 from hornbeam.pipeline.publishing import Publisher, all_passed, find_finished, model_record
 from hornbeam.pipeline.reading import read_documents
 from hornbeam.pipeline.recipe import make_recipe
@@ -70,6 +73,7 @@ class Build:
             self._extractor.version,
             self._verifier.version if self._verifier else None,
         )
+        self._asker = asker_of(settings, schema, model) if settings.evolve.enabled else None
         self._seconds: dict[str, float] = {}
         self._report = BuildReport()
 
@@ -87,6 +91,8 @@ class Build:
         chunk = self._settings.chunk
         # These complain before anything is written.
         self._extractor.check_room(chunk.max_tokens)
+        if self._asker is not None:
+            self._asker.check_room(chunk.max_tokens)
         corpus: Iterator[Document | Rejection] = iter(())
         if retry:
             check_is_index(self._index)
@@ -99,6 +105,16 @@ class Build:
             with self._timed("read"):
                 reading = read_documents(corpus, ledger, run, chunker, self._recipe.chunking, self._progress)
             with self._timed("extract"):
+                inherit_results(
+                    ledger,
+                    self._index,
+                    self._recipe,
+                    self._schema,
+                    self._settings,
+                    self._model,
+                    self._embedder,
+                    self._progress,
+                )
                 extraction = extract_chunks(
                     ledger, run, self._extractor, self._recipe, self._progress, retry, self._verifier
                 )
@@ -108,9 +124,12 @@ class Build:
                 version = publisher.publish(ledger, run, inputs)
             elif all_passed(version):
                 promote(self._index, version.version_id)
+            proposing = self._propose(ledger, run)
             self._report = make_report(
                 reading=reading,
                 extraction=extraction,
+                inherited=inherited_results(ledger, self._recipe).chunks,
+                proposing=proposing,
                 version=version,
                 unchanged=existing is not None,
                 usage=ledger.runs.usage(run),
@@ -122,6 +141,22 @@ class Build:
                     ledger.runs.add_usage(run, stage, seconds=seconds)
                 ledger.runs.finish(run, version.version_id, json.dumps(self.to_json(), ensure_ascii=False))
         return self._report
+
+    def _propose(self, ledger: Ledger, run: int) -> ProposingReport | None:
+        if self._asker is None:
+            return None
+        with self._timed("propose"):
+            return Proposing(
+                ledger,
+                run,
+                self._asker,
+                self._recipe,
+                self._model.identity.fingerprint,
+                self._schema,
+                self._embedder,
+                self._settings.evolve,
+                self._progress,
+            ).collect()
 
     def to_json(self) -> dict[str, Any]:
         return self._report.to_json()

@@ -124,6 +124,22 @@ def index(
     gpu_hour_price: Annotated[
         float | None, typer.Option("--gpu-hour-price", help="For the cost per document.", show_default=False)
     ] = None,
+    evolve: Annotated[
+        bool,
+        typer.Option(
+            "--evolve",
+            help="Ask for types that the schema lacks, too; 'hornbeam schema proposals' shows them.",
+        ),
+    ] = False,
+    reextract: Annotated[
+        str | None,
+        typer.Option(
+            "--reextract",
+            metavar="touched|all",
+            help="After a type was accepted: the chunks that it could touch (default), or all.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: JsonOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on standard error.")] = False,
 ) -> None:
@@ -142,6 +158,8 @@ def index(
             "model.path": model,
             "device": device,
             "cost.gpu_hour_price": gpu_hour_price,
+            "evolve.enabled": evolve or None,
+            "evolve.reextract": reextract,
         },
     )
     quiet_libraries()
@@ -150,12 +168,14 @@ def index(
     from hornbeam.progress import Progress
     from hornbeam.report import render_report
 
-    loaded = open_schema(settings)
+    loaded, said = open_schema(index_directory, settings)
     language_model = open_build_model(settings)
     try:
         with Progress(quiet=quiet) as progress:
             if schema and settings.extract.tier == "fast":
                 progress.say(f"fast tier: its schema is '{loaded.name}', '{schema}' is for the model tier")
+            if said:
+                progress.say(said)
             build = Build(
                 index_directory, settings, loaded, language_model, open_embedder(settings), progress
             )

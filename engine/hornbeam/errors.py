@@ -5,7 +5,7 @@ HornbeamError            one line: what is wrong, where, what to do    exit code
 ├── SchemaError          a schema file is not usable                   exit code 2
 ├── StoreError           the index directory is missing or unusable    exit code 4
 ├── ModelError           the language model or embedder is not usable  exit code 4
-└── GateRefused          a build did not pass its quality gates        exit code 3
+└── GateRefused          what was made did not pass its quality gates  exit code 3
 """
 
 from __future__ import annotations
@@ -25,6 +25,10 @@ class UsageError(HornbeamError):
 
 class SchemaError(HornbeamError):
     exit_code = 2
+
+
+class GateRefused(HornbeamError):
+    exit_code = 3
 
 
 class StoreError(HornbeamError):

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 from hornbeam.index.embedder import Embedder, TextEmbedder, find_embedder
 from hornbeam.index.hashed_embedder import NAME as HASHED
 from hornbeam.index.hashed_embedder import HashedEmbedder
+from hornbeam.schema.load import load_schema
+from hornbeam.schema.model import GraphSchema
 from hornbeam.settings import Settings
+from hornbeam.store.schemas import accepted_schema
 from hornbeam.store.versions import Version, open_current
 
 if TYPE_CHECKING:
@@ -17,12 +20,29 @@ if TYPE_CHECKING:
     from hornbeam.schema import GraphSchema
 
 
-def open_schema(settings: Settings) -> GraphSchema:
-    """The schema that a build fills: the settings', but the fast tier has its own."""
-    from hornbeam.extract.cooccurrence import SCHEMA
-    from hornbeam.schema import load_schema
+def open_schema(index: Path, settings: Settings) -> tuple[GraphSchema, str]:
+    """The schema to build with, and a line that says so where it could surprise.
 
-    return load_schema(SCHEMA if settings.extract.tier == "fast" else settings.schema_file)
+    The fast tier has a schema of its own. One that is given (by an option, a settings file, the environment)
+    wins; else the one that was accepted for the index; else the default.
+
+    Raises:
+        SchemaError: the schema cannot be used.
+    """
+    from hornbeam.extract.cooccurrence import SCHEMA
+
+    if settings.extract.tier == "fast":
+        return load_schema(SCHEMA), ""
+    accepted = accepted_schema(index)
+    if accepted is None:
+        return load_schema(settings.schema_file), ""
+    named = f"schema '{accepted.name}' version {accepted.version}"
+    if "schema_file" not in settings.model_fields_set:
+        return accepted, f"{named}, accepted for this index"
+    given = load_schema(settings.schema_file)
+    if given.hash() == accepted.hash():
+        return accepted, ""
+    return given, f"schema '{given.name}' as given; {named}, which was accepted for this index, is not used"
 
 
 def open_build_model(settings: Settings) -> LanguageModel:

@@ -23,7 +23,9 @@ def render_report(report: dict[str, Any], index: Path) -> None:
     _print_rejections(console, documents["rejected"])
     console.print(
         f"chunks       {chunks['total']}: {chunks['done']} done, {chunks['degraded']} degraded, "
-        f"{chunks['failed']} failed ({chunks['reused']} were done before)"
+        f"{chunks['failed']} failed ({chunks['reused']} were done before"
+        + (f", {chunks['reused_from_parent']} under an older schema" if chunks["reused_from_parent"] else "")
+        + ")"
     )
     _print_lost_chunks(console, chunks)
     communities = report["communities"]
@@ -45,6 +47,8 @@ def render_report(report: dict[str, Any], index: Path) -> None:
     if report["tokens_per_second"]:
         console.print(f"throughput   {report['tokens_per_second']} output tokens a second")
     _print_cost(console, report["cost"])
+    if report["proposals"] is not None:
+        _print_proposals(console, report["proposals"], index)
     _print_gates(console, report["gates"])
     state = "promoted" if report["promoted"] else "kept, not promoted"
     unchanged = ", unchanged" if report["unchanged"] else ""
@@ -129,6 +133,15 @@ def _print_tokens(console: Any, tokens: dict[str, dict[str, Any]]) -> None:
 def _print_cost(console: Any, cost: dict[str, Any]) -> None:
     if cost.get("per_document") is not None:
         console.print(f"cost         {cost['per_document']:.6f} {cost['currency']} a document")
+
+
+def _print_proposals(console: Any, proposals: dict[str, Any], index: Path) -> None:
+    unasked = f", {proposals['failed']} questions without an answer" if proposals["failed"] else ""
+    console.print(
+        f"proposals    {proposals['proposals']} types in {proposals['chunks']} chunks, "
+        f"{len(proposals['passing'])} pass the gates{unasked}; "
+        f"see 'hornbeam schema proposals --index {index}'"
+    )
 
 
 def _print_gates(console: Any, gates: dict[str, dict[str, Any]]) -> None:

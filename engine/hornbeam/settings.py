@@ -123,6 +123,35 @@ class ResolveSettings(Section):
     )
 
 
+class EvolveSettings(Section):
+    """Types that the schema lacks."""
+
+    enabled: bool = Field(False, description="ask for them after extraction; the schema stays as it is")
+    max_chunks: int | None = Field(1000, ge=1, description="chunks asked about, drawn evenly; none: all")
+    types_per_chunk: int = Field(4, ge=1, le=32, description="of each kind, proposed for one chunk at most")
+    max_name_words: int = Field(8, ge=2, description="words in an example")
+    name_words: Literal["auto", "chunk", "any"] = Field(
+        "auto", description="of proposed names; auto: the chunk's for the embedded model, else any"
+    )
+    max_output_tokens: int = Field(192, ge=32, description="of one call")
+    retries: int = Field(1, ge=0, description="of a call that failed")
+    examples: int = Field(10, ge=1, description="kept of each proposal")
+    min_confidence: float = Field(0.5, ge=0, le=1, description="μ: mean confidence that a proposal needs")
+    min_support: int = Field(2, ge=1, description="distinct documents that a proposal needs")
+    duplicate_similarity: float = Field(
+        0.7, ge=0, le=1, description="cosine to an existing type from which a proposal is the same"
+    )
+    synonym_similarity: float = Field(
+        0.78, ge=0, le=1, description="cosine from which two proposals are the same"
+    )
+    reextract: Literal["touched", "all"] = Field(
+        "touched", description="after a type was accepted: chunks that it could touch, or all"
+    )
+    touch_similarity: float = Field(
+        0.3, ge=0, le=1, description="cosine of chunk and new type from which the chunk is touched"
+    )
+
+
 class OrganiseSettings(Section):
     """The knowledge tree; DESIGN names in brackets."""
 
@@ -198,6 +227,7 @@ class Settings(Section):
     chunk: ChunkSettings = ChunkSettings()
     extract: ExtractSettings = ExtractSettings()
     resolve: ResolveSettings = ResolveSettings()
+    evolve: EvolveSettings = EvolveSettings()
     organise: OrganiseSettings = OrganiseSettings()
     retrieve: RetrieveSettings = RetrieveSettings()
     answer: AnswerSettings = AnswerSettings()

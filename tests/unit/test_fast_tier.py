@@ -101,10 +101,10 @@ def test_the_unused_model_answers_nothing() -> None:
     assert model.tokenizer.count("two words") > 0
 
 
-def test_settings_choose_schema_and_model() -> None:
+def test_settings_choose_schema_and_model(tmp_path: Path) -> None:
     fast = load_settings(overrides={"extract.tier": "fast", "schema_file": "medical"}, environment={})
-    assert open_schema(fast).name == "cooccurrence"
+    assert open_schema(tmp_path, fast)[0].name == "cooccurrence"
     assert isinstance(open_build_model(fast), UnusedModel)
     deep = load_settings(overrides={"schema_file": "medical"}, environment={})
-    assert open_schema(deep).name == "medical"
+    assert open_schema(tmp_path, deep)[0].name == "medical"
     assert not isinstance(open_build_model(deep), UnusedModel)

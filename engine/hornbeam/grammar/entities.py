@@ -37,24 +37,22 @@ def entity_grammar(
         words: where names may begin; None: anywhere. The grammars of several ranges that make up the text
             allow together what one of the whole text does.
     """
-    stretches = _stretches(lexicon.clauses(words), max_per_clause, max_entities)
-    if not stretches:
+    places = stretches(lexicon.clauses(words), max_per_clause, max_entities)
+    if not places:
         return None
     starts, span_rules = lexicon.rules("w", words)
-    first, order = items_in_order("entity", [quota for _, quota in stretches], literal(CLOSING))
+    first, order = items_in_order("entity", [quota for _, quota in places], literal(CLOSING))
     rules = [
         f"root ::= {literal(CLOSING)} | {first}",
         f"type ::= {alternatives(literal(entity_type.name) for entity_type in schema.entity_types)}",
     ]
-    for k, (words, _) in enumerate(stretches):
+    for k, (words, _) in enumerate(places):
         spans = alternatives(starts[index] for index in words if index in starts)
         rules.append(rf'entity_{k} ::= "\"" ({spans}) "\",\"" type "\"]"')
     return "\n".join(rules + order + span_rules)
 
 
-def _stretches(
-    clauses: list[range], max_per_clause: int, max_entities: int | None
-) -> list[tuple[range, int]]:
+def stretches(clauses: list[range], max_per_clause: int, max_entities: int | None) -> list[tuple[range, int]]:
     """Runs of clauses, each with the entities that it may yield; the quotas sum to at most `max_entities`."""
     # A clause of two words names one thing, one of three or four two.
     quotas = [min(max_per_clause, (len(clause) + 1) // 2) for clause in clauses]

@@ -20,6 +20,7 @@ from hornbeam.organise.fact_names import names_from_facts
 from hornbeam.organise.naming import CommunityNamer, Names, Unnamed
 from hornbeam.pipeline.extraction import replaced_results
 from hornbeam.pipeline.graph_inputs import graph_inputs
+from hornbeam.pipeline.inheritance import inherited_results
 from hornbeam.pipeline.recipe import Recipe, version_recipe
 from hornbeam.progress import Progress
 from hornbeam.resolve.consolidate import Consolidated, write_graph_tables
@@ -47,7 +48,7 @@ _LEAST_MEMORY_MIB = 512
 Timer = Callable[[str], AbstractContextManager[None]]
 
 
-def version_inputs(ledger: Ledger, made_by: str, unsettled: Collection[str]) -> str:
+def version_inputs(ledger: Ledger, recipe: Recipe, made_by: str, unsettled: Collection[str]) -> str:
     """Hash of all that a version is made from.
 
     Args:
@@ -61,6 +62,7 @@ def version_inputs(ledger: Ledger, made_by: str, unsettled: Collection[str]) -> 
     for key in sorted(unsettled):
         digest.update(key.encode())
     digest.update(replaced_results(ledger).encode())
+    digest.update(inherited_results(ledger, recipe).which.encode())
     for separation in read_separations(ledger):
         digest.update(separation.merge_id.encode())
     return digest.hexdigest()
@@ -105,7 +107,7 @@ class Publisher:
     def inputs(self, ledger: Ledger, unsettled: Collection[str]) -> str:
         """Of the version that `publish` would make."""
         made_by = version_recipe(self.settings, self.recipe, self.schema, self.embedder.fingerprint)
-        return version_inputs(ledger, made_by, unsettled)
+        return version_inputs(ledger, self.recipe, made_by, unsettled)
 
     def publish(self, ledger: Ledger, run: int, inputs: str) -> Version:
         """Write a version, and promote it if its gates pass."""

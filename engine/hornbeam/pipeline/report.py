@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hornbeam.pipeline.extraction import ExtractionReport
+from hornbeam.pipeline.proposing import ProposingReport
 from hornbeam.pipeline.publishing import all_passed
 from hornbeam.pipeline.reading import ReadingReport
 from hornbeam.records import ChunkState
@@ -23,8 +24,9 @@ _GENERATING = ("extract", "summarise")
 class BuildReport:
     #: seen = indexed + unchanged + duplicates + rejected; and removed: records gone from their files
     documents: dict[str, Any] = field(default_factory=dict)
-    #: total = done + degraded + failed; reused: not asked in this run; reasons: chunks by what they lost;
-    #: rungs: chunks by what was tried beyond one call a stage; states: chunks by all three; lost: some chunks
+    #: total = done + degraded + failed; reused: not asked in this run; reused_from_parent: whose result an
+    #: older version of the schema gave; reasons: chunks by what they lost; rungs: chunks by what was tried
+    #: beyond one call a stage; states: chunks by all three; lost: some chunks
     chunks: dict[str, Any] = field(default_factory=dict)
     entities: int = 0
     relations: int = 0
@@ -34,6 +36,7 @@ class BuildReport:
     seconds: dict[str, float] = field(default_factory=dict)  # of this run, by stage
     tokens_per_second: float = 0.0  # generated, while the model was generating
     cost: dict[str, Any] = field(default_factory=dict)
+    proposals: dict[str, Any] | None = None  # types that the schema lacks; None: not asked for
     gates: dict[str, dict[str, Any]] = field(default_factory=dict)
     version: str | None = None
     promoted: bool = False
@@ -45,7 +48,9 @@ class BuildReport:
         if not all(gate["passed"] for gate in self.gates.values()):
             return 3
         lost = self.chunks.get("degraded", 0) + self.chunks.get("failed", 0)
-        return 1 if lost or self.documents.get("rejected") or self.communities.get("unnamed") else 0
+        unasked = self.proposals is not None and self.proposals["failed"]
+        rejected = self.documents.get("rejected")
+        return 1 if lost or rejected or unasked or self.communities.get("unnamed") else 0
 
     def to_json(self) -> dict[str, Any]:
         return dataclasses.asdict(self) | {"exit_code": self.exit_code}
@@ -55,6 +60,8 @@ def make_report(
     *,
     reading: ReadingReport,
     extraction: ExtractionReport,
+    inherited: int,
+    proposing: ProposingReport | None,
     version: Version,
     unchanged: bool,
     usage: dict[str, dict[str, Any]],
@@ -63,6 +70,7 @@ def make_report(
 ) -> BuildReport:
     """
     Args:
+        inherited: chunks whose result an older version of the schema gave.
         usage: calls and tokens of this run by stage.
         seconds: of this run by stage.
     """
@@ -79,7 +87,7 @@ def make_report(
         per_document = cost.gpu_hour_price * sum(seconds.values()) / 3600 / reading.indexed
     return BuildReport(
         documents=dataclasses.asdict(reading),
-        chunks=_chunk_states(version) | {"reused": extraction.reused},
+        chunks=_chunk_states(version) | {"reused": extraction.reused, "reused_from_parent": inherited},
         entities=counts["entities"],
         relations=counts["relations"],
         attributes=counts["attributes"],
@@ -92,6 +100,7 @@ def make_report(
             "currency": cost.currency,
             "gpu_hour_price": cost.gpu_hour_price,
         },
+        proposals=proposing.to_json() if proposing else None,
         gates=version.manifest["gates"],
         version=version.version_id,
         promoted=all_passed(version),

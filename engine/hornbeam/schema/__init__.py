@@ -4,6 +4,7 @@ This package knows no document and no model; it imports pydantic and nothing hea
 """
 
 from hornbeam.schema.describe import attribute_lines, entity_lines, relation_lines
+from hornbeam.schema.difference import difference
 from hornbeam.schema.formats import read_schema
 from hornbeam.schema.load import load_schema, seed_schemas
 from hornbeam.schema.model import AttributeType, EntityType, GraphSchema, RelationType, ValueKind
@@ -15,6 +16,7 @@ __all__ = [
     "RelationType",
     "ValueKind",
     "attribute_lines",
+    "difference",
     "entity_lines",
     "load_schema",
     "read_schema",

@@ -1,11 +1,11 @@
-"""Where schemas come from: a file of the user, or a seed schema by name."""
+"""Where schemas come from and go to: files of the user, and the seed schemas by name."""
 
 from __future__ import annotations
 
 import difflib
 from pathlib import Path
 
-from hornbeam.errors import SchemaError
+from hornbeam.errors import SchemaError, UsageError
 from hornbeam.schema.formats import read_schema
 from hornbeam.schema.model import GraphSchema
 
@@ -46,6 +46,30 @@ def load_schema(name_or_path: str) -> GraphSchema:
         return read_schema(text, path.stem)
     except SchemaError as error:
         raise SchemaError(f"schema file {path}: {error}") from error
+
+
+def check_new_file(path: Path) -> None:
+    """
+    Raises:
+        UsageError: the file exists, or its folder does not.
+    """
+    if path.exists():
+        raise UsageError(f"{path} exists already; it is not overwritten")
+    if not path.parent.is_dir():
+        raise UsageError(f"there is no folder {path.parent}")
+
+
+def write_schema(schema: GraphSchema, path: Path) -> None:
+    """Write a new schema file.
+
+    Raises:
+        UsageError: as `check_new_file`, or the file cannot be written.
+    """
+    check_new_file(path)
+    try:
+        path.write_text(schema.to_json(), "utf-8")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
 
 
 def _seed_files() -> dict[str, Path]:

@@ -105,6 +105,8 @@ class GraphSchema(BaseModel):
     entity_types: tuple[EntityType, ...]
     relation_types: tuple[RelationType, ...] = ()
     attribute_types: tuple[AttributeType, ...] = ()
+    parent: str | None = None  # hash of the version that this one was made from
+    changes: tuple[str, ...] = ()  # what was done to it since, a line each
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
@@ -215,7 +217,12 @@ class GraphSchema(BaseModel):
     # The stored form.
 
     def to_dict(self) -> dict[str, Any]:
-        """The `schema.json` form of DESIGN §8; `inverse`, `symmetric` only where they say something."""
+        """The `schema.json` form of DESIGN §8; what says nothing (`inverse`, `parent`, …) is left out."""
+        history = {} if self.parent is None else {"parent": self.parent, "changes": list(self.changes)}
+        return self._content() | history
+
+    def _content(self) -> dict[str, Any]:
+        """What a graph depends on: not where the schema came from."""
         return {
             "name": self.name,
             "version": self.version,
@@ -245,10 +252,10 @@ class GraphSchema(BaseModel):
     def hash(self) -> str:
         """SHA-256 (64 hex digits) of the canonical JSON.
 
-        The order of keys in a file does not matter. The order of types does: it is their order in prompts,
-        so another order may give another graph.
+        The order of keys in a file does not matter, nor does the schema's history. The order of types does:
+        it is their order in prompts, so another order may give another graph.
         """
-        canonical = json.dumps(self.to_dict(), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        canonical = json.dumps(self._content(), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
 
 

@@ -26,6 +26,7 @@ from typing import Any, Literal, Self
 from hornbeam.errors import StoreError
 from hornbeam.store.runs import RUN_TABLES, Runs
 from hornbeam.store.segments import read_segment, write_segment
+from hornbeam.store.type_evidence import EVIDENCE_TABLES, TypeEvidence
 
 FORMAT_VERSION = 1
 #: Rows and bytes of the journal, per kind, from which it is sealed: also the size of a segment.
@@ -36,7 +37,7 @@ _AT_ONCE = 500
 #: How long to wait for another process's transaction.
 _BUSY_SECONDS = 30.0
 
-Kind = Literal["document", "extraction", "verification", "summary", "vocabulary"]
+Kind = Literal["document", "extraction", "proposal", "verification", "summary", "vocabulary"]
 Decision = Literal["separate"]
 
 _TABLES = """
@@ -64,6 +65,7 @@ CREATE TABLE IF NOT EXISTS journal (
 CREATE TABLE IF NOT EXISTS sealed (
     kind TEXT NOT NULL, key TEXT NOT NULL, segment TEXT NOT NULL, place INTEGER NOT NULL,
     PRIMARY KEY (kind, key)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS taken_over (key TEXT PRIMARY KEY, source TEXT NOT NULL) WITHOUT ROWID;
 """
 
 #: How the corpus names a record of a file: `articles.jsonl#3`, `feed.json#3.2`.
@@ -102,6 +104,7 @@ class Ledger:
         self._index = index
         #: what each run did and cost; written in the same transactions
         self.runs = Runs(self._run)
+        self.types = TypeEvidence(self._run, self._run_many)
         path = index / "ledger.sqlite"
         if not create:
             check_is_index(index)
@@ -113,7 +116,7 @@ class Ledger:
         try:
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = FULL")
-            self._db.executescript(_TABLES + RUN_TABLES)
+            self._db.executescript(_TABLES + RUN_TABLES + EVIDENCE_TABLES)
             self._check_format()
             #: rows and bytes of the journal by kind; an upper bound once a row was replaced
             self._waiting = {
@@ -318,6 +321,8 @@ class Ledger:
     def put(self, kind: Kind, key: str, payload: bytes) -> None:
         """Keep a result, in place of an earlier one. Durable on return, unless inside `transaction`."""
         self._run("INSERT OR REPLACE INTO journal VALUES (?, ?, ?)", (kind, key, payload))
+        if kind == "extraction":
+            self._run("DELETE FROM taken_over WHERE key = ?", (key,))
         rows, size = self._waiting.get(kind, (0, 0))
         self._waiting[kind] = (rows + 1, size + len(payload))
 
@@ -364,6 +369,38 @@ class Ledger:
             payloads = read_segment(self._index / "segments" / segment, rows.values())
             found.update((key, payloads[place]) for key, place in rows.items())
         return found
+
+    def take_over(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Let an extraction's key, the first of a pair, have another's result; what is stored is shared."""
+        rows = list(pairs)
+        where = "WHERE kind = 'extraction' AND key = ?2"
+        copied = (
+            "journal SELECT kind, ?1, payload FROM journal",
+            "sealed SELECT kind, ?1, segment, place FROM sealed",
+        )
+        for statement in copied:
+            self._run_many(f"INSERT OR REPLACE INTO {statement} {where}", rows)
+        self._run_many("INSERT OR REPLACE INTO taken_over VALUES (?, ?)", rows)
+        waiting_rows, size = self._waiting.get("extraction", (0, 0))
+        self._waiting["extraction"] = (waiting_rows + len(rows), size)
+
+    def has_taken_over(self) -> bool:
+        return bool(self._run("SELECT 1 FROM taken_over LIMIT 1"))
+
+    def taken_over(self, keys: Iterable[str]) -> set[str]:
+        """Those of the extractions' keys that have another's result."""
+        found: set[str] = set()
+        for some in _portions(keys):
+            sql = f"SELECT key FROM taken_over WHERE key IN ({_marks(some)})"
+            found.update(key for (key,) in self._run(sql, some))
+        return found
+
+    def give_back(self, keys: Iterable[str]) -> None:
+        """Undo `take_over`: the keys have no result, those that they had it from keep theirs."""
+        rows = [(key,) for key in keys]
+        for table in ("journal", "sealed"):
+            self._run_many(f"DELETE FROM {table} WHERE kind = 'extraction' AND key = ?", rows)
+        self._run_many("DELETE FROM taken_over WHERE key = ?", rows)
 
     def seal(self, *, rows: int = _JOURNAL_ROWS, size: int = _JOURNAL_BYTES) -> None:
         """Move into segments what the journal has, kind by kind, where it has `rows` rows or `size` bytes.

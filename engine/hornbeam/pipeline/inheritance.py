@@ -1,0 +1,120 @@
+"""After a schema grew: results of chunks that no new type touches are taken over from the older version."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hornbeam.evolve.touching import StoredChunk, Touch
+from hornbeam.extract.result import ChunkExtraction
+from hornbeam.extract.tiers import chunk_extractor
+from hornbeam.index.embedder import TextEmbedder
+from hornbeam.llm.protocol import LanguageModel
+from hornbeam.pipeline.graph_inputs import portions, read_texts
+from hornbeam.pipeline.recipe import Recipe, make_recipe
+from hornbeam.progress import Progress
+from hornbeam.schema.evolution import added_types
+from hornbeam.schema.model import GraphSchema
+from hornbeam.settings import Settings
+from hornbeam.store.ledger import ChunkRow, Ledger
+from hornbeam.store.schemas import ancestors
+
+
+@dataclass(frozen=True, slots=True)
+class InheritedResults:
+    chunks: int = 0  # of the index, whose result is an older schema's
+    which: str = ""  # hash of them: a version made from them is another one than one made without
+
+
+def inherited_results(ledger: Ledger, recipe: Recipe) -> InheritedResults:
+    """The results that were taken over and not replaced since."""
+    if not ledger.has_taken_over():
+        return InheritedResults()
+    digest = hashlib.sha256()
+    count = 0
+    for chunks in _keyed_chunks(ledger, recipe):
+        taken_over = ledger.taken_over(key for _, key, _ in chunks)
+        for chunk, key, _ in chunks:
+            if key in taken_over:
+                count += 1
+                digest.update(chunk.chunk_id.encode())
+    return InheritedResults(count, digest.hexdigest() if count else "")
+
+
+def inherit_results(
+    ledger: Ledger,
+    index: Path,
+    recipe: Recipe,
+    schema: GraphSchema,
+    settings: Settings,
+    model: LanguageModel,
+    embedder: TextEmbedder,
+    progress: Progress,
+) -> None:
+    """Give every chunk without a result that of the nearest older version, unless a new type touches it.
+
+    With `evolve.reextract` "all" nothing is taken over, and what was is given back. Nothing is done for a
+    schema that was not made from an older one of this index by adding to it.
+    """
+    steps = []
+    for older in ancestors(index, schema):
+        new_types = added_types(older, schema)
+        if new_types is not None:
+            version = chunk_extractor(model, older, settings.extract).version
+            touch = Touch(new_types, ledger.types, embedder, settings.evolve.touch_similarity)
+            steps.append((make_recipe(settings, older, model.identity, version), touch))
+    if not steps:
+        return
+    with progress.stage("compare schemas", ledger.counts()["chunks"], "chunks") as stage:
+        for chunks in _keyed_chunks(ledger, recipe):
+            if settings.evolve.reextract == "all":
+                with ledger.transaction():
+                    ledger.give_back(ledger.taken_over(key for _, key, _ in chunks))
+            else:
+                _take_over(ledger, chunks, steps)
+                ledger.seal()
+            stage.advance(len(chunks))
+
+
+#: A chunk, the key of its extraction, the chunking of its document.
+_KeyedChunk = tuple[ChunkRow, str, str]
+
+
+def _keyed_chunks(ledger: Ledger, recipe: Recipe) -> Iterator[list[_KeyedChunk]]:
+    for rows in portions(ledger):
+        found = ledger.chunks(row.document_id for row in rows)
+        yield [
+            (chunk, recipe.extraction_key(chunk.text_hash, row.chunking), row.chunking)
+            for row in rows
+            for chunk in found[row.document_id]
+        ]
+
+
+def _take_over(ledger: Ledger, chunks: Sequence[_KeyedChunk], steps: Sequence[tuple[Recipe, Touch]]) -> None:
+    keys = [key for _, key, _ in chunks]
+    done = ledger.present("extraction", keys) | ledger.failures(keys).keys()
+    open_chunks = {key: (chunk, chunking) for chunk, key, chunking in chunks if key not in done}
+    for older, touch in steps:
+        if not open_chunks:
+            return
+        old_keys = {
+            key: older.extraction_key(chunk.text_hash, chunking)
+            for key, (chunk, chunking) in open_chunks.items()
+        }
+        failed = ledger.failures(old_keys.values())
+        payloads = ledger.get_many("extraction", (key for key in old_keys.values() if key not in failed))
+        found = {key: open_chunks.pop(key)[0] for key, old_key in old_keys.items() if old_key in payloads}
+        texts = read_texts(ledger, [chunk.document_id for chunk in found.values()])
+        stored = [
+            StoredChunk(
+                chunk.text_hash,
+                texts[chunk.document_id][chunk.start : chunk.end],
+                ChunkExtraction.model_validate_json(payloads[old_keys[key]]),
+            )
+            for key, chunk in found.items()
+        ]
+        untouched = [key for key, hit in zip(found, touch.touched(stored), strict=True) if not hit]
+        with ledger.transaction():
+            ledger.take_over((key, old_keys[key]) for key in untouched)
