@@ -44,6 +44,13 @@ def test_help_and_version_answer(hornbeam: list[str]) -> None:
         (("index", "{here}", "--index", "{missing}", "--set", "chunk.max_tokens=9"), 2, "32"),
         (("index", "{here}", "--index", "{missing}", "--model", "{missing}/model"), 4, "neither a directory"),
         (("schema", "check", "{here}/broken.json"), 2, "broken.json"),
+        (("schema", "diff", "general"), 2, "two schemas"),
+        (("schema", "import", "general", "--output", "{here}/broken.json"), 2, "exists already"),
+        (("schema", "proposals", "--index", "{missing}"), 4, "is no index"),
+        (("schema", "accept", "--index", "{missing}"), 2, "--all"),
+        (("schema", "accept", "ship", "--index", "{missing}"), 4, "is no index"),
+        (("schema", "undo", "--index", "{missing}"), 4, "nothing to undo"),
+        (("schema", "bootstrap", "{here}", "--output", "{here}/broken.json"), 2, "exists already"),
         (("query", "x", "--index", "{missing}", "--engine", "magic"), 2, "magic"),
     ],
 )
@@ -65,6 +72,26 @@ def test_schema_commands_show_and_check(hornbeam: list[str], tmp_path: Path) -> 
     (tmp_path / "own.json").write_text(json.dumps(shown), "utf-8")
     assert "49 relation types" in run(hornbeam, "schema", "check", str(tmp_path / "own.json")).stdout
     assert "incident" in run(hornbeam, "schema", "list").stdout.split()
+
+
+def test_schemas_are_converted_and_compared(hornbeam: list[str], tmp_path: Path) -> None:
+    (tmp_path / "flat.json").write_text('{"Nodes": ["ship"], "Relations": ["sails_to"], "Attributes": []}')
+    own = tmp_path / "own.json"
+
+    done = run(hornbeam, "schema", "import", str(tmp_path / "flat.json"), "--output", str(own))
+
+    assert "1 entity types, 1 relation types" in done.stdout
+    assert json.loads(own.read_text())["entity_types"] == [{"name": "ship", "description": ""}]
+    same = run(hornbeam, "schema", "diff", str(own), str(own))
+    assert (same.returncode, same.stdout.splitlines()[-1]) == (0, "the same types")
+    own.write_text(own.read_text().replace("ship", "boat"))
+    found = json.loads(
+        run(hornbeam, "schema", "diff", str(tmp_path / "flat.json"), str(own), "--json").stdout
+    )
+    assert [(each["name"], each["before"], each["after"]) for each in found["changes"]] == [
+        ("ship", "ship", None),
+        ("boat", None, "boat"),
+    ]
 
 
 @pytest.mark.model

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from hornbeam.errors import SchemaError, StoreError, UsageError
 from hornbeam.schema.evolution import ProposalGates, extended, objections, type_names
 from hornbeam.schema.formats import read_schema
-from hornbeam.schema.load import check_new_file, write_schema
+from hornbeam.schema.load import check_new_file, load_schema, write_schema
 from hornbeam.schema.model import GraphSchema
 from hornbeam.schema.proposals import Proposal, TypeKind
 from hornbeam.settings import EvolveSettings
@@ -139,6 +139,7 @@ def accept_proposals(
         )
     schema = _grown(index, proposed.schema, list(dict.fromkeys(chosen)))
     path = accept_schema(index, proposed.schema, schema)
+    schema = load_schema(str(path))  # the version that was undone before, if it is the same
     if output is not None:
         write_schema(schema, output)
     return Accepted(schema, path)
