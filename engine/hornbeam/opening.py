@@ -17,7 +17,6 @@ from hornbeam.store.versions import Version, open_current
 if TYPE_CHECKING:
     from hornbeam.llm.protocol import LanguageModel
     from hornbeam.retrieve.knowledge_base import KnowledgeBase
-    from hornbeam.schema import GraphSchema
 
 
 def open_schema(index: Path, settings: Settings) -> tuple[GraphSchema, str]:
