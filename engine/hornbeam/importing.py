@@ -18,6 +18,7 @@ from hornbeam.index.embedder import TextEmbedder
 from hornbeam.opening import open_embedder
 from hornbeam.pipeline.extraction import ExtractionReport
 from hornbeam.pipeline.importing import import_documents, published_schema, spellings
+from hornbeam.pipeline.inheritance import inherited_results
 from hornbeam.pipeline.publishing import NO_MODEL, Publisher, all_passed, find_finished
 from hornbeam.pipeline.recipe import Recipe
 from hornbeam.pipeline.report import make_report
@@ -69,6 +70,7 @@ class Import:
             report = make_report(
                 reading=found,
                 extraction=ExtractionReport(ledger.counts()["chunks"]),
+                inherited=inherited_results(ledger, publisher.recipe).chunks,
                 version=version,
                 unchanged=existing is not None,
                 usage=ledger.runs.usage(run),

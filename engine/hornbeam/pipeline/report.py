@@ -61,12 +61,12 @@ def make_report(
     reading: ReadingReport,
     extraction: ExtractionReport,
     inherited: int,
-    proposing: ProposingReport | None,
     version: Version,
     unchanged: bool,
     usage: dict[str, dict[str, Any]],
     seconds: dict[str, float],
     cost: CostSettings,
+    proposing: ProposingReport | None = None,
 ) -> BuildReport:
     """
     Args:
