@@ -199,9 +199,15 @@ def search(
     device: DeviceOption = None,
     config: ConfigOption = None,
     changes: SetOption = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Say for every item what each route gave to its score.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Retrieve entities, triples, paths, communities and chunks; no model call."""
+    """Retrieve entities, triples, attributes, paths, communities and chunks; no model call.
+
+    A text that has nothing to do with the index finds nothing (retrieve.floor).
+    """
     not_empty(text, "TEXT")
     settings = settings_of(config, changes, {"device": device, "retrieve.top_k": top_k})
     quiet_libraries()
@@ -214,14 +220,9 @@ def search(
     if as_json:
         print_json(result.to_json() | {"version": version.version_id})
         return
-    for number, item in enumerate(result.items, start=1):
-        routes = ", ".join(f"{route} #{place.rank}" for route, place in item.routes.items())
-        print(f"{number}. {item.kind}  {item.score:.4f}  [{routes}]")
-        print(f"   {' '.join(item.text.split())[:240]}")
-        if item.provenance is not None:
-            print(f"   {item.provenance.source}:{item.provenance.start}-{item.provenance.end}")
-    if not result.items:
-        print("nothing found")
+    from hornbeam.retrieve.listing import lines
+
+    print("\n".join(lines(result, settings.retrieve.floor, explain=explain)))
 
 
 @app.command()

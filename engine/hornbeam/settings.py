@@ -188,6 +188,12 @@ class RetrieveSettings(Section):
     gamma: float = Field(0.5, gt=0, le=1, description="discount of a path per hop")
     damping: float = Field(0.5, ge=0, lt=1, description="PageRank: how likely a walk goes on at a step")
     seed_facts: int = Field(4, ge=0, description="best facts that PageRank walks from")
+    floor: float = Field(
+        0.38,
+        ge=0,
+        le=1,
+        description="relevance below which a search finds nothing; 0: never; for all-MiniLM-L6-v2",
+    )
     fusion: Literal["rrf", "weighted"] = "weighted"
     rrf_k: int = Field(60, ge=1)
 

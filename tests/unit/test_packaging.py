@@ -153,6 +153,8 @@ class TestTheWheel:
             "kernels.py",
             "verification.py",
             "kernel_growth",
+            "query.py",
+            "query_growth",
         }
 
     def test_holds_nothing_else(self, wheel: Path) -> None:

@@ -29,6 +29,12 @@ def bench_kernels(arguments: typer.Context) -> None:
     _run_benchmark("kernels", arguments)
 
 
+@app.command("query", context_settings=_PASSED_ON)
+def bench_query(arguments: typer.Context) -> None:
+    """Milliseconds of retrieval: --sizes N,N --index DIR --from FILE --plots DIR --json."""
+    _run_benchmark("query", arguments)
+
+
 def _run_benchmark(name: str, arguments: typer.Context) -> None:
     quiet_libraries()
     from hornbeam.benchmarks import run_benchmark

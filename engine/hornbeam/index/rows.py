@@ -106,6 +106,12 @@ class MappedTable:
         """A numeric column, copied into memory."""
         return np.asarray(self._table.column(column).to_numpy())
 
+    def distinct(self, column: str) -> tuple[str, ...]:
+        """The values of a text column, sorted; one pass over it."""
+        import pyarrow.compute as pc
+
+        return tuple(sorted(pc.unique(self._table.column(column)).to_pylist()))
+
     def batches(self, *columns: str) -> Iterator[dict[str, list[Any]]]:
         """All rows in order, a record batch at a time, as Python values."""
         for batch in self._table.select(list(columns)).to_batches():

@@ -13,7 +13,7 @@ ENGINES: dict[str, frozenset[str]] = {
     BASELINE: frozenset({"chunk_dense"}),
     "bm25": frozenset({"chunk_bm25"}),
     "naive": frozenset({"chunk_dense", "chunk_bm25"}),
-    "local": frozenset({"entity", "triple", "path", "pagerank"}),
+    "local": frozenset({"entity", "triple", "attribute", "path", "pagerank"}),
     "global": frozenset({"community", "pagerank"}),
     "mix": frozenset(ROUTES),
 }

@@ -38,6 +38,7 @@ class Evidence:
     quote: str | None
     score: float  # fused
     routes: dict[str, RouteScore]
+    reason: str = ""  # why it was kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class _Piece:
     item: Fused
     text: str
     provenance: Provenance | None
+    reason: str
 
 
 def pack_evidence(
@@ -66,28 +68,29 @@ def pack_evidence(
     left = token_budget
     pieces: list[_Piece] = []
 
-    def add_chunk(item: Fused) -> bool:
+    def add_chunk(item: Fused, reason: str) -> bool:
         nonlocal left
         text = text_of(kb, item)
         if (cost := count_tokens(text)) <= left:
-            pieces.append(_Piece(item, text, chunk_provenance(kb, item.rows[0])))
+            pieces.append(_Piece(item, text, chunk_provenance(kb, item.rows[0]), reason))
             left -= cost
             return True
         run = nearest_run(text, weights, left, count_tokens) if left >= MIN_CUT_TOKENS else None
         if run is not None:
             cut = text[run[0] : run[1]]
-            pieces.append(_Piece(item, cut, chunk_provenance(kb, item.rows[0], *run)))
+            where = chunk_provenance(kb, item.rows[0], *run)
+            pieces.append(_Piece(item, cut, where, f"{reason}, cut to the sentences nearest to the question"))
             left -= count_tokens(cut)
         return False
 
     if chunks:
-        add_chunk(chunks[0])
+        add_chunk(chunks[0], "best chunk")
     packed_chunks = {item.rows[0] for item in chunks[:1]}
     facts = _graph_pieces(kb, result, min(left, int(token_budget * GRAPH_SHARE)), count_tokens, packed_chunks)
     pieces.extend(facts)
     left -= sum(count_tokens(piece.text) for piece in facts)
-    for item in chunks[1:]:
-        if not add_chunk(item):
+    for rank, item in enumerate(chunks[1:], start=2):
+        if not add_chunk(item, f"chunk {rank} by fused score"):
             break
     pieces.sort(key=lambda piece: -piece.item.score)
     return [_evidence(kb, label, piece) for label, piece in enumerate(pieces, start=1)]
@@ -103,27 +106,29 @@ def _graph_pieces(
     """Facts, paths and summaries of the highest value per token within the budget and each kind's share."""
     valued = []
     for place, item in enumerate(result.ranking):
-        if item.kind in ("triple", "path", "community"):
-            piece = _Piece(item, text_of(kb, item), provenance_of(kb, item.kind, item.rows))
-            cost = max(1, count_tokens(piece.text))
-            repeated = piece.provenance is not None and piece.provenance.chunk in packed_chunks
-            value = item.score * (REPEATED_VALUE if repeated else 1.0)
-            valued.append((value / cost, -place, cost, piece))
-    by_kind: dict[Kind, int] = {}
-    total = 0
-    chosen = []
-    stated: set[int] = set()  # relations
+        if item.kind in ("triple", "attribute", "path", "community"):
+            text, where = text_of(kb, item), provenance_of(kb, item.kind, item.rows)
+            cost = max(1, count_tokens(text))
+            repeated = where is not None and where.chunk in packed_chunks
+            value = item.score * (REPEATED_VALUE if repeated else 1.0) / cost
+            reason = f"{value:.4f} a token" + (", half of it as its chunk is packed" if repeated else "")
+            valued.append((value, -place, cost, _Piece(item, text, where, reason)))
+    chosen: list[tuple[int, _Piece]] = []  # with what they cost
     for _, _, cost, piece in sorted(valued, key=lambda entry: entry[:2], reverse=True):
         kind = piece.item.kind
         relations = set(piece.item.rows) if kind in ("triple", "path") else set()
-        spent = by_kind.get(kind, 0)
-        fits = total + cost <= budget and spent + cost <= budget * KIND_SHARE / GRAPH_SHARE
-        if fits and not (relations and relations <= stated):
-            by_kind[kind], total = spent + cost, total + cost
-            stated |= relations
-            chosen.append(piece)
-    walked = {row for piece in chosen if piece.item.kind == "path" for row in piece.item.rows}
-    return [piece for piece in chosen if piece.item.kind != "triple" or piece.item.rows[0] not in walked]
+        stated = {row for _, kept in chosen if kept.item.kind in ("triple", "path") for row in kept.item.rows}
+        if relations and relations <= stated:
+            continue
+        # A path says what its triples say: they make room for it.
+        kept = [
+            one for one in chosen if one[1].item.kind != "triple" or not set(one[1].item.rows) <= relations
+        ]
+        of_kind_spent = sum(spent for spent, one in kept if one.item.kind == kind)
+        fits = sum(spent for spent, _ in kept) + cost <= budget
+        if fits and of_kind_spent + cost <= budget * KIND_SHARE / GRAPH_SHARE:
+            chosen = [*kept, (cost, piece)]
+    return [piece for _, piece in chosen]
 
 
 def _evidence(kb: KnowledgeBase, label: int, piece: _Piece) -> Evidence:
@@ -141,4 +146,5 @@ def _evidence(kb: KnowledgeBase, label: int, piece: _Piece) -> Evidence:
         quote=quote(kb, where) if where else None,
         score=item.score,
         routes=item.routes,
+        reason=piece.reason,
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from hornbeam.retrieve.query import Candidate, Kind
@@ -27,6 +27,7 @@ class RouteScore:
     rank: int  # from 1
     score: float  # on the route's scale, in [0, 1]
     detail: str = ""  # why, where the score alone does not say
+    part: float = field(default=0.0, compare=False)  # of the fused score; the parts add up to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +62,15 @@ def fuse(
     total = {kind: sum(_weight(route) for route in found) for kind, found in finders.items()}
     fused = []
     for (kind, rows), found in routes.items():
-        if method == "rrf":
-            score = sum(_weight(route) / (rrf_k + place.rank) for route, place in found.items())
-        else:
-            summed = sum(_weight(route) * _calibrated(kind, rows, place) for route, place in found.items())
-            score = summed / total[kind]
-        fused.append(Fused(kind, rows, score, found, nodes[kind, rows]))
+        traced = {}
+        for route, place in found.items():
+            if method == "rrf":
+                part = _weight(route) / (rrf_k + place.rank)
+            else:
+                part = _weight(route) * _calibrated(kind, rows, place) / total[kind]
+            traced[route] = replace(place, part=part)
+        score = sum(place.part for place in traced.values())
+        fused.append(Fused(kind, rows, score, traced, nodes[kind, rows]))
     return sorted(fused, key=lambda item: (-item.score, item.kind, item.rows))
 
 

@@ -42,6 +42,7 @@ class KnowledgeBase:
     tails: NDArray[np.int32]  # [relations] entity rows
     chunk_documents: NDArray[np.int32]  # [chunks] document rows
     chunk_starts: NDArray[np.int64]  # [chunks] characters within the document's text
+    entity_types: tuple[str, ...]  # that an entity has, sorted
     community_parents: NDArray[np.int32]  # [communities] community rows, −1 at the top
     mentions: Links  # entity → chunks, with spans
     relation_chunks: Links  # relation → the chunks that state it
@@ -91,6 +92,7 @@ class KnowledgeBase:
             tails=table["relations"].array("tail_row"),
             chunk_documents=table["chunks"].array("document_row"),
             chunk_starts=table["chunks"].array("start"),
+            entity_types=table["entities"].distinct("type"),
             community_parents=table["communities"].array("parent_row"),
             mentions=links["mentions"],
             relation_chunks=links["relation_chunks"],
@@ -154,6 +156,26 @@ class KnowledgeBase:
             found.append(self.members.of(current))
             waiting.extend(self.children.of(current).tolist())
         return np.unique(np.concatenate(found))
+
+    def inner_facts(self, community: int, limit: int) -> NDArray[np.int64]:
+        """Relations between members of a community, at most `limit`, those of its first members first."""
+        members = self.members_of(community)
+        found: list[NDArray[np.int64]] = []
+        total = 0
+        for member in members.tolist():
+            edges = self.adjacency.edges_of(member)[:limit]
+            inside = edges[np.isin(self.tails[edges], members) & np.isin(self.heads[edges], members)]
+            found.append(inside[: limit - total])
+            total += len(found[-1])
+            if total >= limit:
+                break
+        return np.unique(np.concatenate(found)) if found else np.zeros(0, np.int64)
+
+    def attribute_text(self, attribute: int) -> str:
+        """ "Marie Curie birth year: 1867"."""
+        entity = int(self.attributes.get("entity_row", attribute))
+        kind, value = (self.attributes.text(column, attribute) for column in ("type", "value"))
+        return f"{self.entity_name(entity)} {relation_words(kind)}: {value}"
 
     def central_facts(self, community: int, limit: int) -> list[int]:
         """Relations between the community's centre and its other members, the heaviest first."""

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 #: Entities that paths start from.
 SEEDS = 8
 #: Relations whose similarity to the question is computed, at most. A relation costs 4 · d bytes of reading:
-#: 50,000 of dimension 384 are 75 MB, some 20 ms. In a smaller graph that is all of them.
-MAX_EDGES = 50_000
+#: 5,000 of dimension 384 are 7.5 MB, some 2 ms. In a smaller graph that is all of them.
+MAX_EDGES = 5_000
 
 
 def path_route(

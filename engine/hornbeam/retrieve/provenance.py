@@ -36,13 +36,16 @@ def provenance_of(kb: KnowledgeBase, kind: Kind, rows: tuple[int, ...]) -> Prove
     """The span that best shows a candidate; None if no chunk states it (an imported graph has no text).
 
     A chunk: all of it. An entity: its most confident mention. A triple: the smallest window around a mention
-    of its head and one of its tail in a chunk that states it. A path: the window of its first triple that
-    has one. A community: the window of its heaviest central fact, else the mention of its centre.
+    of its head and one of its tail in a chunk that states it. An attribute: its value. A path: the window of
+    its first triple that has one. A community: the window of its heaviest central fact, else the mention of
+    its centre.
     """
     if kind == "chunk":
         return chunk_provenance(kb, rows[0])
     if kind == "entity":
         return _entity_provenance(kb, rows[0])
+    if kind == "attribute":
+        return _attribute_provenance(kb, rows[0])
     if kind == "community":
         facts = (fact_provenance(kb, fact) for fact in kb.central_facts(rows[0], 3))
         centre = int(kb.communities.get("centre_row", rows[0]))
@@ -92,6 +95,13 @@ def fact_provenance(kb: KnowledgeBase, relation: int) -> Provenance | None:
 
 def _entity_provenance(kb: KnowledgeBase, entity: int) -> Provenance | None:
     chunks, spans = kb.mentions.of(entity), kb.mentions.spans_of(entity)
+    if not len(chunks):
+        return None
+    return chunk_provenance(kb, int(chunks[0]), int(spans[0, 0]), int(spans[0, 1]))
+
+
+def _attribute_provenance(kb: KnowledgeBase, attribute: int) -> Provenance | None:
+    chunks, spans = kb.attribute_chunks.of(attribute), kb.attribute_chunks.spans_of(attribute)
     if not len(chunks):
         return None
     return chunk_provenance(kb, int(chunks[0]), int(spans[0, 0]), int(spans[0, 1]))

@@ -13,7 +13,7 @@ from hornbeam.index.tokens import tokenise
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Kind = Literal["entity", "triple", "community", "path", "chunk"]
+Kind = Literal["entity", "triple", "attribute", "community", "path", "chunk"]
 
 #: Characters of a question that its vector stands for. What is asked stands at the beginning or the end of a
 #: long paste; the mean over a hundred windows between them would be a vector of nothing in particular.

@@ -3,6 +3,7 @@
     route          finds                       score
     entity         entities                    max(cosine, name match)
     triple         triples                     ¾ cosine + ¼ share of the question's words (by idf) in it
+    attribute      attributes of entities      entity score × (½ + ½ share of the question's words in it)
     community      communities, their facts    cosine; of a fact: cosine of the community × of the fact
     path           paths and triples           seed score × Π cosine(edge) × γ^hops      (path_route.py)
     chunk_dense    chunks                      cosine
@@ -14,6 +15,7 @@ Cosines below 0 count as 0. A blank question finds nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,14 +24,20 @@ from hornbeam.index.tokens import tokenise
 from hornbeam.retrieve.knowledge_base import KnowledgeBase
 from hornbeam.retrieve.names import name_matches
 from hornbeam.retrieve.query import Candidate, EncodedQuery, Kind
+from hornbeam.retrieve.types import asked_types
 from hornbeam.settings import RetrieveSettings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-#: Communities whose central facts are looked at, and how many of each.
+#: Communities whose facts are found, how many of each, among how many of its own that are looked at.
 FACTS_OF_COMMUNITIES = 5
 FACTS_PER_COMMUNITY = 6
+FACTS_LOOKED_AT = 200
+#: Entities whose attributes are found.
+DESCRIBED_ENTITIES = 8
+#: What an entity gains whose type the question asks for: less than a name or a nearer meaning does.
+TYPE_BONUS = 0.05
 #: What the question's own words count in a triple's score, beside its cosine.
 WORD_SHARE = 0.25
 
@@ -37,11 +45,16 @@ WORD_SHARE = 0.25
 def entity_route(kb: KnowledgeBase, query: EncodedQuery, settings: RetrieveSettings) -> list[Candidate]:
     """Entities that read like the question, and entities that it names.
 
-    Dense search alone misses a name that the embedder has never seen; a name alone misses a paraphrase.
+    Dense search alone misses a name that the embedder has never seen; a name alone misses a paraphrase. A
+    type that the question asks for lifts an entity a little and keeps none out.
     """
     dense = _nearest(kb, query, "entities", settings.candidates)
     named = name_matches(kb, query, settings.candidates)
     scores = {row: max(dense.get(row, 0.0), named.get(row, 0.0)) for row in {**dense, **named}}
+    if types := asked_types(query.text, kb.entity_types):
+        for row, score in scores.items():
+            if kb.entities.text("type", row) in types:
+                scores[row] = min(1.0, score + TYPE_BONUS)
     best = sorted(scores, key=lambda row: (-scores[row], row))[: settings.candidates]
     return [
         Candidate(
@@ -61,28 +74,39 @@ def triple_route(kb: KnowledgeBase, query: EncodedQuery, settings: RetrieveSetti
     The embedder takes "first president of the A" and "first president of the B" for the same; the words do
     not.
     """
-    nearest = _nearest(kb, query, "triples", settings.candidates)
-    weights = {token: kb.lexical["chunks"].idf(token) for token in query.tokens}
-    total = sum(weights.values())
     found = []
-    for row, cosine in nearest.items():
-        words = weights.keys() & set(tokenise(kb.triple_text(row))) if total else ()
-        share = sum(weights[word] for word in words) / total if words else 0.0
+    for row, cosine in _nearest(kb, query, "triples", settings.candidates).items():
+        share = _word_share(kb, query, kb.triple_text(row))
         score = (1 - WORD_SHARE) * cosine + WORD_SHARE * share
         found.append(Candidate("triple", (row,), score, "triple"))
     return sorted(found, key=lambda one: (-one.score, one.rows))
+
+
+def attribute_route(
+    kb: KnowledgeBase, query: EncodedQuery, settings: RetrieveSettings, entities: Sequence[Candidate]
+) -> list[Candidate]:
+    """Attributes of the entities that were found, those first that use the question's own words."""
+    found = []
+    for entity in entities[:DESCRIBED_ENTITIES]:
+        for attribute in kb.entity_attributes.of(entity.rows[0])[: settings.candidates].tolist():
+            share = _word_share(kb, query, kb.attribute_text(attribute))
+            found.append(
+                Candidate("attribute", (attribute,), entity.score * (0.5 + 0.5 * share), "attribute")
+            )
+    return sorted(found, key=lambda one: (-one.score, one.rows))[: settings.candidates]
 
 
 def community_route(kb: KnowledgeBase, query: EncodedQuery, settings: RetrieveSettings) -> list[Candidate]:
     communities = _dense_route(kb, query, settings, "communities", "community", "community")
     facts: dict[int, float] = {}
     for community in communities[:FACTS_OF_COMMUNITIES]:
-        central = kb.central_facts(community.rows[0], FACTS_PER_COMMUNITY)
-        cosines = kb.vectors["triples"].similarities(query.vector, np.array(central, dtype=np.int64))
-        for fact, cosine in zip(central, cosines.tolist(), strict=True):
+        inner = kb.inner_facts(community.rows[0], FACTS_LOOKED_AT)
+        cosines = kb.vectors["triples"].similarities(query.vector, inner)
+        for at in np.lexsort((inner, -cosines))[:FACTS_PER_COMMUNITY]:
+            fact, cosine = int(inner[at]), float(cosines[at])
             facts[fact] = max(facts.get(fact, 0.0), community.score * max(0.0, cosine))
     found = [
-        Candidate("triple", (fact,), min(1.0, score), "community", "central fact")
+        Candidate("triple", (fact,), min(1.0, score), "community", "fact of a community")
         for fact, score in facts.items()
         if score > 0
     ]
@@ -96,6 +120,13 @@ def chunk_dense_route(kb: KnowledgeBase, query: EncodedQuery, settings: Retrieve
 def chunk_bm25_route(kb: KnowledgeBase, query: EncodedQuery, settings: RetrieveSettings) -> list[Candidate]:
     rows, scores = kb.lexical["chunks"].search(query.tokens, settings.candidates)
     return _candidates("chunk", "chunk_bm25", rows, scores)
+
+
+def _word_share(kb: KnowledgeBase, query: EncodedQuery, text: str) -> float:
+    """The idf-weighted share of the question's words that stand in a text, in [0, 1]."""
+    weights = {token: kb.lexical["chunks"].idf(token) for token in query.tokens}
+    shared = weights.keys() & set(tokenise(text))
+    return sum(weights[token] for token in shared) / sum(weights.values()) if shared else 0.0
 
 
 def _dense_route(

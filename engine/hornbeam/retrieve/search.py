@@ -15,7 +15,9 @@ from hornbeam.retrieve.pagerank_route import pagerank_route
 from hornbeam.retrieve.path_route import path_route
 from hornbeam.retrieve.provenance import Provenance, provenance_of
 from hornbeam.retrieve.query import Candidate, EncodedQuery, Kind, encode_query
+from hornbeam.retrieve.relevance import relevance
 from hornbeam.retrieve.routes import (
+    attribute_route,
     chunk_bm25_route,
     chunk_dense_route,
     community_route,
@@ -32,12 +34,14 @@ _FIRST: dict[str, Callable[[KnowledgeBase, EncodedQuery, RetrieveSettings], list
     "chunk_dense": chunk_dense_route,
     "chunk_bm25": chunk_bm25_route,
 }
-#: All routes by name. Paths start from the entities that were found, PageRank from the facts and chunks.
-ROUTES = (*_FIRST, "path", "pagerank")
+#: All routes by name. Attributes and paths start from the entities that were found, PageRank from the facts
+#: and chunks.
+ROUTES = (*_FIRST, "attribute", "path", "pagerank")
 
 _TABLE_OF: dict[Kind, tuple[str, str]] = {
     "entity": ("entities", "entity_id"),
     "triple": ("relations", "relation_id"),
+    "attribute": ("attributes", "attribute_id"),
     "path": ("relations", "relation_id"),
     "community": ("communities", "community_id"),
     "chunk": ("chunks", "chunk_id"),
@@ -63,7 +67,9 @@ class Item:
             "text": self.text,
             "score": self.score,
             "routes": {
-                route: {"rank": place.rank, "score": place.score} for route, place in self.routes.items()
+                route: {"rank": place.rank, "score": place.score, "part": place.part}
+                | ({"detail": place.detail} if place.detail else {})
+                for route, place in self.routes.items()
             },
             "provenance": where
             and {
@@ -84,6 +90,7 @@ class SearchResult:
     chunks: list[Item]  # the best chunks: the fused ranking of the text alone
     ranking: list[Fused]  # everything that was found, for packing evidence
     query: EncodedQuery
+    relevance: float  # of the index to the question, see relevance.py
     milliseconds: dict[str, float]  # by step: "encode", each route, "complete", "fuse", "describe", "total"
 
     def to_json(self) -> dict[str, Any]:
@@ -91,6 +98,7 @@ class SearchResult:
             "question": self.question,
             "items": [item.to_json() for item in self.items],
             "chunks": [item.to_json() for item in self.chunks],
+            "relevance": self.relevance,
             "milliseconds": self.milliseconds,
         }
 
@@ -107,6 +115,8 @@ def search(
 
     Args:
         routes: names of the routes that run; `{"chunk_dense", "chunk_bm25"}` is retrieval without a graph.
+            Only where all of them run can a question be told to have nothing to do with the index: below
+            `settings.floor` nothing is returned.
     """
     top_k = settings.top_k if top_k is None else top_k
     clock = _Clock()
@@ -117,6 +127,12 @@ def search(
         if name in routes:
             ranked[name] = route(kb, query, settings)
             clock.lap(name)
+    strength = relevance(ranked)
+    if strength < settings.floor and set(ROUTES) <= routes:
+        return SearchResult(question, [], [], [], query, strength, clock.milliseconds())
+    if "attribute" in routes:
+        ranked["attribute"] = attribute_route(kb, query, settings, ranked.get("entity", ()))
+        clock.lap("attribute")
     if "path" in routes:
         ranked["path"] = path_route(kb, query, settings, ranked.get("entity"))
         clock.lap("path")
@@ -134,7 +150,7 @@ def search(
     items = [describe(kb, item) for item in ranking[:top_k]]
     chunks = [describe(kb, item) for item in of_kind(ranking, "chunk")[:top_k]]
     clock.lap("describe")
-    return SearchResult(question, items, chunks, ranking, query, clock.milliseconds())
+    return SearchResult(question, items, chunks, ranking, query, strength, clock.milliseconds())
 
 
 def complete_scores(kb: KnowledgeBase, query: EncodedQuery, ranked: dict[str, list[Candidate]]) -> None:
@@ -194,6 +210,8 @@ def text_of(kb: KnowledgeBase, item: Fused) -> str:
             return kb.entity_text(row)
         case "triple":
             return kb.triple_text(row)
+        case "attribute":
+            return kb.attribute_text(row)
         case "path":
             return kb.path_text(item.nodes, item.rows)
         case "community":

@@ -81,7 +81,7 @@ def test_without_evidence_the_model_is_not_asked(empty_kb: KnowledgeBase) -> Non
 
 def test_reject_mode_declines_below_the_threshold_and_does_not_write_an_answer(kb: KnowledgeBase) -> None:
     walker = GrammarWalker()
-    *_, final = events_of(kb, walker, "Who?", mode="reject", answerable_threshold=1.0)
+    *_, final = events_of(kb, walker, "Who discovered polonium?", mode="reject", answerable_threshold=1.0)
     assert isinstance(final, Final)
     assert final.rejected
     assert final.answer == NOT_ANSWERED
@@ -91,4 +91,4 @@ def test_reject_mode_declines_below_the_threshold_and_does_not_write_an_answer(k
 def test_a_model_that_fails_is_an_error_and_no_answer(kb: KnowledgeBase) -> None:
     walker = GrammarWalker(fail_when=lambda request: "the server is gone")
     with pytest.raises(ModelError, match="the server is gone"):
-        events_of(kb, walker, "Who?")
+        events_of(kb, walker, "Who discovered polonium?")

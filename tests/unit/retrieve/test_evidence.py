@@ -49,7 +49,7 @@ def test_source_text_goes_in_before_facts(kb: KnowledgeBase) -> None:
 
 def test_all_kinds_are_mixed_when_there_is_room(kb: KnowledgeBase) -> None:
     evidence = pack(kb, QUESTION, 120)
-    assert {piece.kind for piece in evidence} >= {"chunk", "triple", "community"}
+    assert {piece.kind for piece in evidence} >= {"chunk", "path", "community"}  # the path holds the triples
     facts = sum(words(piece.text) for piece in evidence if piece.kind != "chunk")
     assert facts <= 0.35 * 120
 

@@ -6,6 +6,7 @@ import pytest
 from hornbeam.records import Entity
 from hornbeam.retrieve.evidence import pack_evidence
 from hornbeam.retrieve.knowledge_base import KnowledgeBase
+from hornbeam.retrieve.listing import lines
 from hornbeam.retrieve.search import ROUTES, search
 from hornbeam.settings import RetrieveSettings
 from support.version_by_hand import TEXTS, small_rows
@@ -21,7 +22,7 @@ def words(text: str) -> int:
 def test_items_of_all_kinds_carry_identifiers_text_and_place(kb: KnowledgeBase) -> None:
     result = search(kb, QUESTION, SETTINGS, 50)
     kinds = {item.kind for item in result.items}
-    assert kinds == {"entity", "triple", "path", "community", "chunk"}
+    assert kinds == {"entity", "triple", "attribute", "path", "community", "chunk"}
     for item in result.items:
         assert item.ids
         assert item.text
@@ -83,12 +84,13 @@ def test_the_same_question_gives_the_same_answer(kb: KnowledgeBase) -> None:
 def test_json_holds_the_trace_of_every_item(kb: KnowledgeBase, fusion: str) -> None:
     settings = RetrieveSettings.model_validate({"fusion": fusion})
     document = json.loads(json.dumps(search(kb, QUESTION, settings).to_json()))
-    assert set(document) == {"question", "items", "chunks", "milliseconds"}
+    assert set(document) == {"question", "items", "chunks", "relevance", "milliseconds"}
     for item in document["items"]:
         assert set(item) == {"kind", "ids", "text", "score", "routes", "provenance"}
         for place in item["routes"].values():
             assert place["rank"] >= 1
             assert 0 < place["score"] <= 1
+        assert sum(place["part"] for place in item["routes"].values()) == pytest.approx(item["score"])
 
 
 @pytest.mark.parametrize("question", ["", " \n", "?", "the of"])
@@ -97,6 +99,37 @@ def test_an_empty_question_is_answered_with_little_or_nothing(kb: KnowledgeBase,
     if not question.strip():
         assert result.items == result.chunks == []
     assert pack_evidence(kb, result, token_budget=50, count_tokens=words) is not None
+
+
+def test_a_text_that_has_nothing_to_do_with_the_index_finds_nothing(kb: KnowledgeBase) -> None:
+    nonsense = search(kb, "blarg flonk wibble", SETTINGS)
+    assert nonsense.items == nonsense.chunks == nonsense.ranking == []
+    assert nonsense.relevance < SETTINGS.floor
+    assert search(kb, "blarg flonk wibble", RetrieveSettings(floor=0)).items
+    assert search(kb, "blarg Poland wibble flonk snorp", SETTINGS).relevance == 1.0  # a whole name
+    alone = search(kb, "blarg flonk wibble", SETTINGS, routes=frozenset({"chunk_dense"}))
+    assert alone.relevance < SETTINGS.floor
+    assert alone.items  # not judged: one route alone cannot tell
+
+
+def test_an_attribute_of_a_named_entity_is_found_with_its_place(kb: KnowledgeBase) -> None:
+    result = search(kb, "What was the workplace of Marie Curie?", SETTINGS, 50)
+    found = next(item for item in result.items if item.kind == "attribute")
+    assert (found.ids, found.text) == (["a1"], "Marie Curie workplace: Paris")
+    assert found.provenance is not None
+    assert TEXTS["d1"][2][found.provenance.start : found.provenance.end] == "Paris"
+    # Whole name, one of the question's three words beside two of the name's.
+    assert 0.5 < found.routes["attribute"].score <= 1.0
+
+
+def test_the_listing_explains_every_score(kb: KnowledgeBase) -> None:
+    result = search(kb, QUESTION, SETTINGS)
+    plain, explained = "\n".join(lines(result, 0.38)), "\n".join(lines(result, 0.38, explain=True))
+    assert "from pagerank: score" in explained
+    assert "milliseconds: encode" in explained
+    assert "from pagerank" not in plain
+    assert "pioneers.txt:0-75" in plain
+    assert "below retrieve.floor 0.38" in "\n".join(lines(search(kb, "blarg flonk wibble", SETTINGS), 0.38))
 
 
 def test_a_question_of_100000_characters_is_answered(kb: KnowledgeBase) -> None:
@@ -133,7 +166,7 @@ def test_chunks_without_a_graph_are_found(open_rows: Callable[..., KnowledgeBase
 def test_missing_communities_leave_the_other_routes(open_rows: Callable[..., KnowledgeBase]) -> None:
     kb = open_rows({**small_rows(), "communities": [], "community_members": []})
     kinds = {item.kind for item in search(kb, QUESTION, SETTINGS, 50).items}
-    assert kinds == {"entity", "triple", "path", "chunk"}
+    assert kinds == {"entity", "triple", "attribute", "path", "chunk"}
 
 
 def test_imported_triples_without_text_are_evidence_without_a_quote(

@@ -1,0 +1,1 @@
+"""Parts of `hornbeam bench query`."""
