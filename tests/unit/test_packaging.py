@@ -140,16 +140,17 @@ class TestTheWheel:
         zipfile.ZipFile(wheel).extractall(tmp_path)
 
         code = "import sys, hornbeam.benchmarks as b; b.run_benchmark(sys.argv[1], ['--help'])"
-        for name in ("extraction", "kernels"):
+        for name in ("extraction", "extraction_baselines", "kernels"):
             run = run_python(code, name, path=tmp_path)
             assert run.returncode == 0, run.stderr
-            assert f"usage: hornbeam bench {name}" in run.stdout
+            assert f"usage: hornbeam bench {name.replace('_', '-')}" in run.stdout
         scripts = tmp_path / "hornbeam" / "bench_scripts"
         growth = {file.name for file in (ROOT / "bench" / "kernel_growth").glob("*.py")}
         assert {file.name for file in (scripts / "kernel_growth").iterdir()} - {"__pycache__"} == growth
         assert {file.name for file in scripts.iterdir()} - {"__pycache__"} == {
             "extraction.py",
             "host_work.py",
+            "extraction_baselines.py",
             "kernels.py",
             "verification.py",
             "kernel_growth",

@@ -23,6 +23,12 @@ def bench_verification(arguments: typer.Context) -> None:
     _run_benchmark("verification", arguments)
 
 
+@app.command("extraction-baselines", context_settings=_PASSED_ON)
+def bench_extraction_baselines(arguments: typer.Context) -> None:
+    """Free text, JSON schema, grounded, no model: [PATH] --limit N --schema S --json."""
+    _run_benchmark("extraction_baselines", arguments)
+
+
 @app.command("kernels", context_settings=_PASSED_ON)
 def bench_kernels(arguments: typer.Context) -> None:
     """How the kernels grow: --sizes N,N --only NAME,NAME --plots DIR --json."""
