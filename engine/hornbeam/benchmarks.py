@@ -29,6 +29,7 @@ def run_benchmark(name: str, arguments: Sequence[str]) -> int:
     if spec is None or spec.loader is None:
         raise UsageError(f"{file} is no Python file")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their own module up
     try:
         # A script imports what lies beside it. Not while it runs: transformers takes any module `kernels`
         # that it finds for a library.

@@ -6,6 +6,7 @@ Two forms. ``CalibratedFit`` compares whole communities and knows what "as alike
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -29,6 +30,22 @@ INNER_FLOOR = 0.25
 """Least inner similarity of a community, as a share of the pooled one."""
 BACKGROUND_PAIRS = 4096
 """Pairs of communities that the background of the structural similarity is the mean of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """What both forms are made from: n entities and the m communities that they are in."""
+
+    x: Array
+    """Unit rows [n, D]."""
+    counts: Sparse
+    """CSR [n, C] of incident relation types."""
+    labels: Labels
+    """int32 [n] in normal form."""
+    structure_weight: float
+    """w"""
+    backend: Backend
+    memory_limit: int | None = None
 
 
 class Closeness(Protocol):
@@ -63,27 +80,20 @@ class CalibratedFit:
     A join adds up sums of rows: O(D) a community, no pass over the members.
     """
 
-    def __init__(
-        self,
-        x: Array,
-        counts: Sparse,
-        labels: Labels,
-        structure_weight: float,
-        backend: Backend,
-        memory_limit: int | None,
-    ) -> None:
-        xp = backend.xp
-        self.weight, self.backend, self.memory_limit = structure_weight, backend, memory_limit
-        members = membership(labels, x.shape[0], backend)  # CSR [m, n]
-        self.size: NDArray[np.float64] = np.bincount(labels).astype(np.float64)  # [m]
+    def __init__(self, given: Members) -> None:
+        x, backend = given.x, given.backend
+        self.weight, self.backend, self.memory_limit = given.structure_weight, backend, given.memory_limit
+        members = membership(given.labels, x.shape[0], backend)  # CSR [m, n]
+        self.size: NDArray[np.float64] = np.bincount(given.labels).astype(np.float64)  # [m]
         self.sums = members @ x  # [m, D]
-        squares = backend.to_numpy(members @ xp.sum(x * x, axis=1))
+        squares = backend.to_numpy(members @ backend.xp.sum(x * x, axis=1))
         self.squares: NDArray[np.float64] = squares.astype(np.float64)  # [m]
         pairs = self.size * (self.size - 1.0)
         total = pairs.sum()
         self.pooled = float(self._inner_sum().sum() / total) if total > 0 else 1.0
         self.pooled = max(self.pooled, 1e-6)
-        self.types = members @ counts if structure_weight > 0 else None  # CSR [m, C] of whole numbers
+        # CSR [m, C] of whole numbers
+        self.types = members @ given.counts if given.structure_weight > 0 else None
         self.background = 0.0
         self._renew()
         if self.types is not None and len(self.size) > 1:
@@ -148,21 +158,13 @@ class CentreFit:
     against the other. A join recomputes φ of the members of the communities that grew: O(D) a member.
     """
 
-    def __init__(
-        self,
-        x: Array,
-        counts: Sparse,
-        labels: Labels,
-        structure_weight: float,
-        backend: Backend,
-        memory_limit: int | None,
-    ) -> None:
-        self.x, self.counts, self.weight = x, counts, structure_weight
-        self.backend, self.memory_limit = backend, memory_limit
-        self.scores = self._own_scores(x, counts, labels)
-        self.centre = centres(self.scores, labels)  # [m]
-        self.centroid = centroids(x, labels, backend=backend)  # [m, D]
-        self.psi = community_counts(counts, labels, backend=backend)  # CSR [m, C]
+    def __init__(self, given: Members) -> None:
+        self.x, self.counts, self.weight = given.x, given.counts, given.structure_weight
+        self.backend, self.memory_limit = given.backend, given.memory_limit
+        self.scores = self._own_scores(given.x, given.counts, given.labels)
+        self.centre = centres(self.scores, given.labels)  # [m]
+        self.centroid = centroids(given.x, given.labels, backend=given.backend)  # [m, D]
+        self.psi = community_counts(given.counts, given.labels, backend=given.backend)  # CSR [m, C]
 
     def _own_scores(self, x: Array, counts: Sparse, labels: Labels) -> NDArray[np.float32]:
         return own_scores(

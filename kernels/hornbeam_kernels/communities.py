@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -25,6 +26,13 @@ ALL_DIMENSIONS_BELOW = 100_000
 DIMENSIONS = 128
 CLEARLY = 1.02
 """Leiden's modularity over the dual method's from which its communities are taken: silent vectors."""
+TREE_LIKE = 4.0
+"""Edge ends an entity up to which they are: on more edges propagation sees enough, and a higher modularity is
+no evidence (it joins small communities, Fortunato and Barthélemy 2007)."""
+RELIABLE = 0.8
+"""Reliability that the centroid of an initial cluster should have."""
+FEWEST_MEMBERS = 3
+"""of an initial cluster, however clear the vectors are"""
 MOST_REFINEMENTS = 64
 """Rounds of colour refinement at most: only graphs of many equal vectors take more than two."""
 
@@ -57,9 +65,7 @@ class Method:
     threshold: float = 0.45
     """ε: communities less dissimilar than this may merge"""
     max_size: int = 60
-    """Entities of a community at most. (Communities of fewer than ``members_per_cluster`` are seldom told
-    apart:
-    the first clusters are about that large.)"""
+    """Entities of a community at most. (Those smaller than the first clusters are seldom told apart.)"""
     structure_weight: float = 0.3
     """w of the dual perception"""
     refinements: int = 2
@@ -104,8 +110,8 @@ def community_tree(
     Every entity is in exactly one community of each level: no size and no shape of a graph drops any. The
     result does not depend on the order of entities or triples nor on the number of threads: all steps run in
     ``canonical_order``, whose caveat is about entities that nothing tells apart. The relation types keep
-    their order. Vectors are brought to length 1 first. Where vectors say nothing, Leiden's communities are
-    taken if their modularity is clearly higher.
+    their order. Vectors are brought to length 1 first. Where vectors say nothing and edges are few, Leiden's
+    communities are taken if their modularity is clearly higher.
 
     Time O(n^1.2) or better as measured from 10³ to 10⁶ entities, see ``bench/RESULTS.md``. Memory: the rows
     [n, D] three times, D ≤ ``DIMENSIONS`` + R from ``ALL_DIMENSIONS_BELOW`` entities on, O(T), and blocks
@@ -153,9 +159,10 @@ def community_tree(
         leaves = leiden(h, t, weights, n, max_size=method.max_size, seed=method.seed, backend=backend)
     else:
         leaves = dual_communities(rows, counts, method, signals, backend=backend, memory_limit=memory_limit)
-        if signals is not None and signals.similarity == 0.0:
-            # Only the edges speak. Modularity alone would join small communities; where it is clearly higher
-            # (trees, whose communities are wide), Leiden saw what propagation did not reach.
+        if signals is not None and signals.similarity == 0.0 and 2.0 * len(h) <= TREE_LIKE * n:
+            # Only the edges speak, and there are few. Modularity alone would join small communities; where
+            # it is clearly higher (trees, whose communities are wide), Leiden saw what propagation did not
+            # reach.
             by_edges = leiden(h, t, weights, n, max_size=method.max_size, seed=method.seed, backend=backend)
             if modularity(h, t, weights, by_edges) > CLEARLY * modularity(h, t, weights, leaves):
                 leaves = by_edges
@@ -188,13 +195,18 @@ def dual_communities(
 
     K-means until no cluster is above ``max_size``, merging by dual perception, then ``refinements`` times:
     every entity to the community it fits best, and merging again. With calibrated merging the structural
-    share w counts as far as ``signals`` found relation types to tell topics apart (None: fully).
+    share w counts as far as ``signals`` found relation types to tell topics apart (None: fully), and the
+    clearer they found the vectors, the smaller the first clusters (``initial_members``): merging only joins.
     """
     method = method or Method()
     labels = split_to_size(
         rows,
         max_size=method.max_size,
-        members_per_cluster=method.members_per_cluster,
+        members_per_cluster=(
+            initial_members(signals.similarity, method.members_per_cluster)
+            if signals is not None and method.merging == "calibrated"
+            else method.members_per_cluster
+        ),
         max_clusters=method.max_clusters,
         restarts=method.restarts,
         seed=method.seed,
@@ -227,6 +239,19 @@ def dual_communities(
         if np.array_equal(labels, before):
             break
     return labels
+
+
+def initial_members(similarity: float, most: int) -> int:
+    """Entities of an initial cluster, ``FEWEST_MEMBERS`` to ``most``, for vectors of this mean similarity q.
+
+    So many that the mean of their vectors tells the topic with reliability ρ = ``RELIABLE``: by the formula
+    of Spearman (1910) and Brown (1910), ρ = s q / (1 + (s − 1) q), s = ρ (1 − q) / (q (1 − ρ)). Silent
+    vectors: ``most``.
+    """
+    if similarity <= 0.0:
+        return most
+    enough = RELIABLE * (1.0 - similarity) / (similarity * (1.0 - RELIABLE))
+    return min(most, max(FEWEST_MEMBERS, math.ceil(enough)))
 
 
 def canonical_order(

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hornbeam_kernels.backend import Backend, Sparse, select_backend
-from hornbeam_kernels.closeness import CalibratedFit, CentreFit, Closeness
+from hornbeam_kernels.closeness import CalibratedFit, CentreFit, Closeness, Members
 from hornbeam_kernels.dual_perception import SCORE_DECIMALS
 from hornbeam_kernels.indexing import Indices, Labels, count_communities, label_array, renumber
 from hornbeam_kernels.search import build_index, search
@@ -66,8 +66,8 @@ def merge_communities(
         raise ValueError(f"counts must have one row per entity: {counts.shape[0]} for {rows.shape[0]}")
     if rows.shape[0] == 0:
         return own
-    kind = CalibratedFit if form == "calibrated" else CentreFit
-    closeness: Closeness = kind(rows, counts, own, structure_weight, backend, memory_limit)
+    given = Members(rows, counts, own, structure_weight, backend, memory_limit)
+    closeness: Closeness = CalibratedFit(given) if form == "calibrated" else CentreFit(given)
     state = _Rounds(closeness, own, candidates, threshold, max_size, backend)
     while True:
         if not state.join_mutual_choices():

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hornbeam_kernels.adjacency import adjacency
 from hornbeam_kernels.backend import select_backend
-from hornbeam_kernels.closeness import CalibratedFit
+from hornbeam_kernels.closeness import CalibratedFit, Members
 from hornbeam_kernels.clustering import kmeans, split_to_size
 from hornbeam_kernels.density import dbscan
 from hornbeam_kernels.dual_perception import (
@@ -151,7 +151,7 @@ def test_merging_equals_plain_rounds_when_the_search_is_exhaustive(seed: int, fo
     if form == "centres":
         fit_of = partial(centre_fit_by_loops, x, counts.toarray(), w=0.3)
     else:
-        fit = CalibratedFit(x, counts, start, 0.3, select_backend("cpu"), None)
+        fit = CalibratedFit(Members(x, counts, start, 0.3, select_backend("cpu")))
         fit_of = partial(
             calibrated_fit_by_loops,
             x,

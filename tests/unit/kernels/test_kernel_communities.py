@@ -14,8 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hornbeam.evaluate.planted import Planting, planted_graph
 from hornbeam_kernels import clustering
 from hornbeam_kernels.clustering import initial_cluster_count, kmeans, split_to_size
+from hornbeam_kernels.communities import Graph, community_tree, initial_members
 from hornbeam_kernels.dual_perception import (
     centres,
     centroids,
@@ -302,3 +304,41 @@ def test_propagated_form_recovers_lfr_communities_and_the_paper_form_does_not(
         found[form] = adjusted_rand_score(truth, labels)
     assert found["propagated"] >= least
     assert found["paper"] < 0.3
+
+
+def agreement(known: np.ndarray, found: np.ndarray) -> float:
+    """Adjusted Rand index."""
+    metrics = pytest.importorskip("sklearn.metrics", reason="scikit-learn is not installed (extra cpu)")
+    return float(metrics.adjusted_rand_score(known, found))
+
+
+@pytest.mark.parametrize(
+    ("similarity", "members"), [(0.0, 10), (0.05, 10), (0.5, 4), (0.4, 6), (0.9, 3), (1.0, 3)]
+)
+def test_the_clearer_the_vectors_the_smaller_the_first_clusters(similarity: float, members: int) -> None:
+    assert initial_members(similarity, 10) == members
+
+
+def test_no_more_members_than_were_asked_for() -> None:
+    assert initial_members(0.5, 2) == 2
+
+
+@pytest.mark.parametrize("sizes", [(3, 8), (6, 12)])
+def test_small_communities_are_found_where_vectors_are_clear(sizes: tuple[int, int]) -> None:
+    planting = Planting(mixing=0.2, noise=1.0, smallest=sizes[0], largest=sizes[1])
+    made = planted_graph(600, planting, seed=1)
+    columns = made.entity_vectors, made.relation_vectors, made.heads, made.relations, made.tails
+    leaves = community_tree(Graph(*columns)).levels[0]
+    assert agreement(made.labels, leaves) > 0.95
+
+
+def test_small_dense_communities_are_not_joined_for_their_modularity() -> None:
+    """Silent vectors: Leiden's communities have the higher modularity and are too large."""
+    planting = Planting(mixing=0.2, noise=float("inf"), smallest=6, largest=12, degree=8)
+    made = planted_graph(600, planting, seed=1)
+    columns = made.entity_vectors, made.relation_vectors, made.heads, made.relations, made.tails
+    leaves = community_tree(Graph(*columns)).levels[0]
+    by_edges = leiden(made.heads, made.tails, None, 600)
+    ours, theirs = (modularity(made.heads, made.tails, None, labels) for labels in (leaves, by_edges))
+    assert ours < theirs
+    assert agreement(made.labels, leaves) > agreement(made.labels, by_edges) + 0.2
