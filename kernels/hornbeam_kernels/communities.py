@@ -251,7 +251,7 @@ def initial_members(similarity: float, most: int) -> int:
     if similarity <= 0.0:
         return most
     enough = RELIABLE * (1.0 - similarity) / (similarity * (1.0 - RELIABLE))
-    return min(most, max(FEWEST_MEMBERS, math.ceil(enough)))
+    return min(most, max(FEWEST_MEMBERS, math.ceil(round(enough, 6))))
 
 
 def canonical_order(
