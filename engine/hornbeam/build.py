@@ -31,13 +31,14 @@ from hornbeam.pipeline.reading import read_documents
 from hornbeam.pipeline.recipe import make_recipe
 from hornbeam.pipeline.report import BuildReport, make_report
 from hornbeam.pipeline.text_recipe import TextRecipe, keep_text_recipe
+from hornbeam.probes import probe_gate
 from hornbeam.progress import Progress
 from hornbeam.records import Document, Rejection, Retry
 from hornbeam.schema.model import GraphSchema
 from hornbeam.settings import Settings
 from hornbeam.store.ledger import Ledger, check_is_index
 from hornbeam.store.lock import write_lock
-from hornbeam.store.versions import promote
+from hornbeam.store.promotions import promote
 
 __all__ = ["Build", "BuildReport"]
 
@@ -177,6 +178,7 @@ class Build:
             prompt_version,
             self._progress,
             self._timed,
+            probe_gate(self._index, self._settings, self._embedder),
         )
 
     @contextmanager

@@ -23,11 +23,12 @@ from hornbeam.pipeline.publishing import NO_MODEL, Publisher, all_passed, find_f
 from hornbeam.pipeline.recipe import Recipe
 from hornbeam.pipeline.report import make_report
 from hornbeam.pipeline.text_recipe import text_recipe
+from hornbeam.probes import probe_gate
 from hornbeam.progress import Progress
 from hornbeam.settings import Settings
 from hornbeam.store.ledger import Ledger
 from hornbeam.store.lock import write_lock
-from hornbeam.store.versions import promote
+from hornbeam.store.promotions import promote
 
 Reader = Callable[[Path, Reading], Iterator[ImportedDocument | RejectedInput]]
 
@@ -101,6 +102,7 @@ class Import:
             texts.prompt_version if texts else "",
             self._progress,
             self._timed,
+            probe_gate(self._index, self._settings, embedder),
         ), why
 
     def _embedder(self, facts: int) -> tuple[TextEmbedder, str]:

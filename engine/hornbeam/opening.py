@@ -12,7 +12,7 @@ from hornbeam.schema.load import load_schema
 from hornbeam.schema.model import GraphSchema
 from hornbeam.settings import Settings
 from hornbeam.store.schemas import accepted_schema
-from hornbeam.store.versions import Version, open_current
+from hornbeam.store.versions import Version, open_pinned
 
 if TYPE_CHECKING:
     from hornbeam.llm.protocol import LanguageModel
@@ -65,12 +65,12 @@ def embedder_of(version: Version, settings: Settings) -> TextEmbedder:
 
 
 def open_knowledge_base(index: Path, settings: Settings) -> tuple[KnowledgeBase, Version]:
-    """The current version and its resident view.
+    """The current version, pinned while the caller holds it, and its resident view.
 
     Raises:
         StoreError: no current version, or the embedder is not the one that the vectors were made with.
     """
-    version = open_current(index)
+    version = open_pinned(index)
     from hornbeam.retrieve.knowledge_base import KnowledgeBase
 
     expected = version.manifest["embedder"]["fingerprint"]

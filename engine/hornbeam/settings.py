@@ -214,6 +214,19 @@ class GateSettings(Section):
     max_degraded_chunks: float = Field(0.02, ge=0, le=1)
     max_failed_chunks: float = Field(0.0, ge=0, le=1)
     max_unverified_facts: float = Field(0.05, ge=0, le=1, description="when extract.verify is on")
+    probes: str | None = Field(
+        None, description='frozen questions, JSON lines {"question", "documents": [source, title or id, …]}'
+    )
+    probe_k: int = Field(10, ge=1, description="documents found that count, in order")
+    max_recall_drop: float = Field(
+        0.05, ge=0, le=1, description="of the probes' recall@k against the promoted version"
+    )
+
+
+class VersionSettings(Section):
+    keep: int = Field(
+        5, ge=1, description="newest versions that stay; older ones go, but for the promoted and those in use"
+    )
 
 
 class CostSettings(Section):
@@ -238,6 +251,7 @@ class Settings(Section):
     retrieve: RetrieveSettings = RetrieveSettings()
     answer: AnswerSettings = AnswerSettings()
     gates: GateSettings = GateSettings()
+    versions: VersionSettings = VersionSettings()
     cost: CostSettings = CostSettings()
 
     def fingerprint(self, *sections: str) -> str:

@@ -20,7 +20,8 @@ from hornbeam.schema import GraphSchema, load_schema
 from hornbeam.settings import Settings
 from hornbeam.store.ledger import Ledger
 from hornbeam.store.lock import write_lock
-from hornbeam.store.versions import list_versions, open_current, promote
+from hornbeam.store.promotions import promote
+from hornbeam.store.versions import list_versions, open_current
 from support.building import GRAPH_TABLES, build, table, table_bytes, walker, walking_settings
 from support.invariants import check_invariants, read_tables, violations
 from support.version_by_hand import HashedWords

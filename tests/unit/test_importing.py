@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from hornbeam.errors import UsageError
 from hornbeam.exchange.openie import read_openie
-from hornbeam.exchange.triples import read_triples
 from hornbeam.importing import Import
 from hornbeam.opening import open_knowledge_base
 from hornbeam.progress import Progress
@@ -18,17 +16,10 @@ from hornbeam.retrieve.search import search
 from hornbeam.settings import Settings
 from hornbeam.store.versions import open_current
 from support.building import build, table, walking_settings
+from support.importing import HASHED, import_triples
 from support.invariants import check_invariants
 
 TRIPLES = "Marie Curie\tborn_in\tWarsaw\nWarsaw\tcapital_of\tPoland\nMarie Curie\tdiscovered\tpolonium\n"
-HASHED = Settings.model_validate({"embedder": {"kind": "hashed"}})
-
-
-def import_triples(index: Path, *files: Path, settings: Settings = HASHED) -> dict[str, Any]:
-    def read(path: Path, reading: Any) -> Any:
-        return read_triples(path, {}, reading)
-
-    return Import(index, settings, Progress(quiet=True)).run(files, read)
 
 
 @pytest.fixture

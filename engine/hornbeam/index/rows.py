@@ -102,6 +102,10 @@ class MappedTable:
     def text(self, column: str, row: int) -> str:
         return str(self._table.column(column)[row].as_py())
 
+    def arrow(self, column: str) -> pa.Array:
+        """A column, mapped where it is one piece."""
+        return self._table.column(column).combine_chunks()
+
     def array(self, column: str) -> NDArray[Any]:
         """A numeric column, copied into memory."""
         return np.asarray(self._table.column(column).to_numpy())
@@ -161,6 +165,39 @@ def write_rows(version_directory: Path) -> dict[str, int]:
     children = np.flatnonzero(parents >= 0).astype(np.int32)
     _write_links(version_directory, "children", parents[children], children, counts["communities"])
     return counts
+
+
+def resolved_ids(
+    version_directory: Path, name: str, mapped: MappedTable
+) -> Iterator[tuple[str, pa.Array, pa.Array]]:
+    """(column, as the table has it, as the mapped rows have it) of every identifier, for a comparison."""
+    import pyarrow.compute as pc
+
+    own = _COPIED[name][0]
+    yield own, _identifiers(version_directory, name), mapped.arrow(own)
+    for identifier, row, table in _RESOLVED.get(name, ()):
+        expected = _parquet(version_directory, name).read(columns=[identifier]).column(0).combine_chunks()
+        rows = mapped.arrow(row)
+        known = pc.if_else(pc.less(rows, 0), None, rows)
+        yield identifier, expected, _identifiers(version_directory, table).take(known)
+
+
+def link_pairs(version_directory: Path, link: str) -> tuple[NDArray[np.int32], NDArray[np.int32], int]:
+    """(source rows, target rows, rows of the source's table) of a link, as the tables have them."""
+    if link == "entity_attributes":
+        attributes = MappedTable(version_directory, "attributes")
+        sources = attributes.array("entity_row")
+        entities = len(MappedTable(version_directory, "entities"))
+        return sources, np.arange(len(attributes), dtype=np.int32), entities
+    if link == "children":
+        parents = MappedTable(version_directory, "communities").array("parent_row")
+        children = np.flatnonzero(parents >= 0).astype(np.int32)
+        return parents[children], children, len(parents)
+    table, source, source_table, target, target_table, _ = _PAIRS[link]
+    resolved = ((source, "source", source_table), (target, "target", target_table))
+    batches = list(_resolved_batches(version_directory, table, [source, target], resolved, _LINK_BATCH))
+    rows = len(_identifiers(version_directory, source_table))
+    return _column(batches, "source", np.int32), _column(batches, "target", np.int32), rows
 
 
 def _copy_table(version_directory: Path, name: str) -> int:

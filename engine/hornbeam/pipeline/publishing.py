@@ -30,11 +30,13 @@ from hornbeam.schema.model import GraphSchema
 from hornbeam.settings import Settings
 from hornbeam.store.gates import Gate, evaluate_gates
 from hornbeam.store.ledger import Ledger
+from hornbeam.store.promotions import promote
+from hornbeam.store.retention import prune
 from hornbeam.store.versions import (
     Version,
     begin_version,
+    current_version_id,
     find_version_with_inputs,
-    promote,
     publish_version,
     version_identity,
 )
@@ -103,6 +105,7 @@ class Publisher:
     prompt_version: str
     progress: Progress
     timed: Timer
+    probe: Callable[[Path], Gate | None] | None = None  # retrieval of the frozen questions, if there are any
 
     def inputs(self, ledger: Ledger, unsettled: Collection[str]) -> str:
         """Of the version that `publish` would make."""
@@ -110,7 +113,7 @@ class Publisher:
         return version_inputs(ledger, self.recipe, made_by, unsettled)
 
     def publish(self, ledger: Ledger, run: int, inputs: str) -> Version:
-        """Write a version, and promote it if its gates pass."""
+        """Write a version, and promote it if its gates pass. Old versions go, as `versions.keep` says."""
         building = begin_version(self.index)
         consolidated = self._consolidate(ledger, building)
         counts = consolidated.rows
@@ -119,19 +122,15 @@ class Publisher:
         texts = counts["relations"] + counts["chunks"] + communities["all"]
         counts |= self._write_indexes(building, graph, texts)
         with self.timed("gate"):
-            gates = evaluate_gates(
-                building,
-                self.schema,
-                self.settings.gates,
-                _vector_rows(building / "vectors"),
-                verified=self.recipe.verification is not None,
-            )
+            gates = self._gates(building)
         with self.timed("publish"):
             version_id = version_identity(building, inputs=inputs)
             manifest = self._manifest(inputs, gates, consolidated, communities)
             version = publish_version(self.index, building, version_id, manifest)
             if all_passed(version):
                 promote(self.index, version_id)
+            # After the swap: what readers opened before is not the newest any more.
+            prune(self.index, ledger, self.settings.versions.keep)
         return version
 
     def _consolidate(self, ledger: Ledger, building: Path) -> Consolidated:
@@ -215,6 +214,15 @@ class Publisher:
                 )
         return built.counts
 
+    def _gates(self, building: Path) -> list[Gate]:
+        from hornbeam.index.consistency import check_stores
+
+        stores = check_stores(building, self.embedder.dimension)
+        verified = self.recipe.verification is not None
+        gates = evaluate_gates(building, self.schema, self.settings.gates, stores, verified)
+        probed = self.probe(building) if self.probe else None
+        return [*gates, probed] if probed else gates
+
     def _memory_mib(self) -> int:
         if self.settings.memory_limit_mib:
             return max(_LEAST_MEMORY_MIB, self.settings.memory_limit_mib)
@@ -227,9 +235,11 @@ class Publisher:
     ) -> dict[str, Any]:
         return {
             "inputs": inputs,
+            "parent": current_version_id(self.index),
             "created": time.time(),
             "hornbeam": hornbeam.__version__,
             "settings": without_secrets(self.settings.model_dump(mode="json")),
+            "seeds": {"model": self.settings.model.seed, "organise": self.settings.organise.seed},
             "schema": {
                 "name": self.schema.name,
                 "version": self.schema.version,
@@ -269,18 +279,6 @@ def _community_report(graph: GraphArrays, hierarchy: Hierarchy, names: Names) ->
             {"community_id": community, "reason": reason.value}
             for community, reason in sorted(names.unnamed.items())
         ],
-    }
-
-
-def _vector_rows(folder: Path) -> dict[str, int]:
-    """Rows of each vector file, by its table: as written, not as meant."""
-    import faiss
-
-    from hornbeam.index.vectors import VECTOR_KINDS
-
-    return {
-        table: int(faiss.read_index(str(folder / f"{kind}.faiss"), faiss.IO_FLAG_MMAP_IFC).ntotal)
-        for kind, table in VECTOR_KINDS.items()
     }
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import hornbeam
+from hornbeam.errors import UsageError
 from hornbeam.extract.result import ChunkExtraction
 from hornbeam.extract.stages import GRAMMAR_VERSION
 from hornbeam.llm.protocol import ModelIdentity
@@ -81,7 +83,20 @@ def version_recipe(settings: Settings, recipe: Recipe, schema: GraphSchema, embe
     Args:
         schema: as published, with the types of imported facts.
     """
+    settings = _with_probes_by_content(settings)
     published = settings.fingerprint("extract", "resolve", "organise", "gates")
     asked = recipe.verification or ""
     parts = (recipe.chunking, recipe.extraction, asked, schema.hash(), embedder_fingerprint, published)
     return content_id("", hornbeam.__version__, *parts)
+
+
+def _with_probes_by_content(settings: Settings) -> Settings:
+    """The path of the probes says nothing; other questions may decide otherwise."""
+    path = settings.gates.probes
+    if path is None:
+        return settings
+    try:
+        content = content_id("", Path(path).read_text("utf-8", "replace"))
+    except OSError as error:
+        raise UsageError(f"gates.probes {path}: {error}") from error
+    return settings.model_copy(update={"gates": settings.gates.model_copy(update={"probes": content})})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from hornbeam.schema.model import GraphSchema
 from hornbeam.settings import GateSettings
 from hornbeam.store.schema_tables import create_schema_tables
+from hornbeam.store.table_files import open_tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,36 +30,31 @@ def evaluate_gates(
     directory: Path,
     schema: GraphSchema,
     settings: GateSettings,
-    vector_rows: dict[str, int],
+    stores: Mapping[str, str],
     verified: bool = False,
 ) -> list[Gate]:
     """All gates of a version directory, in SQL over its Parquet files.
 
     Args:
-        vector_rows: rows of each vector file, by the table that it belongs to.
+        stores: what is wrong with each derived store (`index.consistency.check_stores`); "" for nothing.
         verified: facts were asked about; how many without an answer is then a gate.
     """
-    import duckdb
-
-    with duckdb.connect() as connection:
-        for path in (directory / "tables").glob("*.parquet"):
-            quoted = str(path).replace("'", "''")
-            connection.execute(f"CREATE VIEW {path.stem} AS SELECT * FROM read_parquet('{quoted}')")
+    with open_tables(directory) as connection:
         create_schema_tables(connection, schema)
-        gates = [_none_allowed(connection, name, sql) for name, sql in _OFFENCES.items()]
+        gates = [_none_allowed(connection, name, sql) for name, sql in OFFENCES.items()]
         gates += [_share(connection, name, *sql) for name, sql in _SHARES.items()]
         gates += [
             _at_most(connection, "degraded_chunks", "degraded", settings.max_degraded_chunks),
             _at_most(connection, "failed_chunks", "failed", settings.max_failed_chunks),
             *([_unverified(connection, settings.max_unverified_facts)] if verified else []),
             _compression(connection),
-            _store_consistency(connection, vector_rows),
+            _store_consistency(stores),
         ]
     return gates
 
 
 #: Each query lists what may not exist.
-_OFFENCES = {
+OFFENCES = {
     "schema_violations": """
         SELECT entity_id FROM entities WHERE type NOT IN (SELECT name FROM entity_types)
         UNION ALL
@@ -163,12 +160,8 @@ def _compression(connection: Any) -> Gate:
     return Gate("duplicate_compression", value, 1.0, passed=True)
 
 
-def _store_consistency(connection: Any, vector_rows: dict[str, int]) -> Gate:
-    """Share of the stores whose row counts agree with their tables."""
-    wrong = tuple(
-        f"vectors of {table}: {rows}"
-        for table, rows in vector_rows.items()
-        if rows != _one(connection, f"SELECT count(*) FROM {table}")
-    )
-    value = 1.0 - len(wrong) / len(vector_rows) if vector_rows else 1.0
+def _store_consistency(stores: Mapping[str, str]) -> Gate:
+    """Share of the stores that agree with their tables."""
+    wrong = tuple(f"{store}: {problem}" for store, problem in stores.items() if problem)
+    value = 1.0 - len(wrong) / len(stores) if stores else 1.0
     return Gate("store_consistency", value, 1.0, not wrong, wrong)

@@ -402,6 +402,10 @@ class Ledger:
             self._run_many(f"DELETE FROM {table} WHERE kind = 'extraction' AND key = ?", rows)
         self._run_many("DELETE FROM taken_over WHERE key = ?", rows)
 
+    def segments(self) -> set[str]:
+        """Names of the segments that results lie in."""
+        return {str(name) for (name,) in self._run("SELECT DISTINCT segment FROM sealed")}
+
     def seal(self, *, rows: int = _JOURNAL_ROWS, size: int = _JOURNAL_BYTES) -> None:
         """Move into segments what the journal has, kind by kind, where it has `rows` rows or `size` bytes.
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 def create_schema_tables(connection: duckdb.DuckDBPyConnection, schema: GraphSchema) -> None:
     """`entity_types` (name), `allowed_relations` (type, head, tail), `allowed_attributes` (type, owner)."""
+    import pyarrow as pa
+
     types = [entity_type.name for entity_type in schema.entity_types]
     relations = [
         (relation.name, head, tail)
@@ -20,10 +22,13 @@ def create_schema_tables(connection: duckdb.DuckDBPyConnection, schema: GraphSch
         for tail in schema.tail_types(relation.name)
     ]
     owned = [(attribute.name, owner) for owner in types for attribute in schema.attributes_of(owner)]
-    connection.execute("CREATE TEMP TABLE entity_types AS SELECT unnest(?::VARCHAR[]) AS name", [types])
-    connection.execute("CREATE TEMP TABLE allowed_relations (type VARCHAR, head VARCHAR, tail VARCHAR)")
-    connection.execute("CREATE TEMP TABLE allowed_attributes (type VARCHAR, owner VARCHAR)")
-    if relations:
-        connection.executemany("INSERT INTO allowed_relations VALUES (?, ?, ?)", relations)
-    if owned:
-        connection.executemany("INSERT INTO allowed_attributes VALUES (?, ?)", owned)
+    for name, columns, rows in (
+        ("entity_types", ("name",), [(kind,) for kind in types]),
+        ("allowed_relations", ("type", "head", "tail"), relations),
+        ("allowed_attributes", ("type", "owner"), owned),
+    ):
+        # By Arrow: an imported schema may have ten thousand types, and a statement for each takes its time.
+        arrays = [pa.array([row[place] for row in rows], pa.string()) for place in range(len(columns))]
+        connection.register("given", pa.table(arrays, names=list(columns)))
+        connection.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM given")
+        connection.unregister("given")

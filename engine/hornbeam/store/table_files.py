@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -12,6 +14,18 @@ if TYPE_CHECKING:
 ROWS_PER_BATCH = 20_000
 #: Characters of one table's rows that wait in memory at most, give or take one row.
 _CHARACTERS_PER_BATCH = 16 << 20
+
+
+@contextmanager
+def open_tables(directory: Path) -> Iterator[Any]:
+    """A DuckDB connection with a view of each table of a version directory."""
+    import duckdb
+
+    with duckdb.connect() as connection:
+        for path in sorted((directory / "tables").glob("*.parquet")):
+            quoted = str(path).replace("'", "''")
+            connection.execute(f"CREATE VIEW {path.stem} AS SELECT * FROM read_parquet('{quoted}')")
+        yield connection
 
 
 class TableWriter:

@@ -1,20 +1,21 @@
-"""Immutable versions of a graph: written aside, published by one rename, promoted by another.
+"""Immutable versions of a graph: written aside and published by one rename.
 
 INDEX/versions/.building-<pid>/   being written; never read
 INDEX/versions/<id>/              complete; never changed
-INDEX/CURRENT                     id of the version that readers open
+INDEX/CURRENT                     id of the version that readers open (`promotions`)
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
 import re
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from hornbeam.errors import StoreError
 from hornbeam.store.disk import sync_directory, sync_file
@@ -23,11 +24,22 @@ from hornbeam.store.ledger import FORMAT_VERSION
 _VERSION_ID = re.compile(r"v[0-9a-f]{16}")
 
 
+class Pin:
+    """A shared lock on a version's manifest: while it is held, by any process, the version is not pruned."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def release(self) -> None:
+        self._file.close()
+
+
 @dataclass(frozen=True, slots=True)
 class Version:
     version_id: str
     directory: Path
     manifest: dict[str, Any]
+    pin: Pin | None = field(default=None, compare=False, repr=False)  # keeps it from being pruned
 
 
 def begin_version(index: Path) -> Path:
@@ -91,20 +103,6 @@ def _is_readable(index: Path, version_id: str) -> bool:
     return True
 
 
-def promote(index: Path, version_id: str) -> None:
-    """Make a version the one that readers open; atomic.
-
-    Raises:
-        StoreError: there is no such version.
-    """
-    read_version(index, version_id)
-    temporary = index / f".CURRENT-{os.getpid()}"
-    temporary.write_text(version_id + "\n", "utf-8")
-    sync_file(temporary)
-    temporary.replace(index / "CURRENT")
-    sync_directory(index)
-
-
 def current_version_id(index: Path) -> str | None:
     try:
         return (index / "CURRENT").read_text("utf-8").strip()
@@ -150,6 +148,26 @@ def open_current(index: Path) -> Version:
             f"{index} has no current version ({detail}); run 'hornbeam index PATH --index {index}'"
         )
     return read_version(index, version_id)
+
+
+def open_pinned(index: Path) -> Version:
+    """The promoted version, kept from being pruned for as long as the result or its `pin` lives.
+
+    Raises:
+        StoreError: the index has none.
+    """
+    while True:
+        version = open_current(index)
+        path = version.directory / "manifest.json"
+        try:
+            file = path.open("rb")
+            fcntl.flock(file, fcntl.LOCK_SH)
+            if os.fstat(file.fileno()).st_ino == path.stat().st_ino:
+                return replace(version, pin=Pin(file))
+        except FileNotFoundError:
+            pass  # pruned between two steps: another version is promoted by now
+        else:
+            file.close()
 
 
 def list_versions(index: Path) -> list[Version]:

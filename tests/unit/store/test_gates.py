@@ -32,17 +32,17 @@ def _schema() -> GraphSchema:
     )
 
 
-VECTOR_ROWS = {"entities": 5, "relations": 3, "chunks": 4, "communities": 4}
+STORES = {"vectors/entities.faiss": "", "graph/mentions.npz": ""}
 
 
 def gates_of(
     tmp_path: Path,
     rows: Rows,
     settings: GateSettings | None = None,
-    vector_rows: dict[str, int] | None = None,
+    stores: dict[str, str] = STORES,
 ) -> dict[str, Gate]:
     directory = write_tables(tmp_path / "version", rows)
-    gates = evaluate_gates(directory, _schema(), settings or GateSettings(), vector_rows or VECTOR_ROWS)
+    gates = evaluate_gates(directory, _schema(), settings or GateSettings(), stores)
     return {gate.name: gate for gate in gates}
 
 
@@ -62,7 +62,7 @@ def test_a_sound_version_passes_every_gate(tmp_path: Path) -> None:
 
 
 def test_a_version_without_rows_passes_every_gate(tmp_path: Path) -> None:
-    gates = gates_of(tmp_path, {}, vector_rows=dict.fromkeys(VECTOR_ROWS, 0))
+    gates = gates_of(tmp_path, {})
 
     assert all(gate.passed for gate in gates.values())
 
@@ -191,12 +191,13 @@ def test_too_large_a_share_of_chunks_that_lost_something_is_refused(
     assert strict[name].offenders == (chunk.chunk_id,)
 
 
-def test_vectors_that_do_not_match_their_table_are_named(tmp_path: Path) -> None:
-    gate = gates_of(tmp_path, small_rows(), vector_rows=VECTOR_ROWS | {"chunks": 3})["store_consistency"]
+def test_stores_that_do_not_match_their_tables_are_named(tmp_path: Path) -> None:
+    wrong = STORES | {"vectors/chunks.faiss": "3 rows where the table has 4"}
+    gate = gates_of(tmp_path, small_rows(), stores=wrong)["store_consistency"]
 
     assert not gate.passed
-    assert gate.value == pytest.approx(3 / 4)
-    assert gate.offenders == ("vectors of chunks: 3",)
+    assert gate.value == pytest.approx(2 / 3)
+    assert gate.offenders == ("vectors/chunks.faiss: 3 rows where the table has 4",)
 
 
 def test_compression_is_reported_and_never_refuses(tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from hornbeam.errors import StoreError
-from hornbeam.store import versions
+from hornbeam.store import promotions
 from hornbeam.store.ledger import FORMAT_VERSION, Ledger
+from hornbeam.store.promotions import promote
 from hornbeam.store.versions import (
     Version,
     begin_version,
@@ -15,7 +16,6 @@ from hornbeam.store.versions import (
     find_version_with_inputs,
     list_versions,
     open_current,
-    promote,
     publish_version,
     read_version,
     version_identity,
@@ -129,7 +129,7 @@ def test_an_interrupted_promotion_leaves_the_version_before(
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(versions, "sync_file", stop)
+    monkeypatch.setattr(promotions, "sync_file", stop)
     with pytest.raises(KeyboardInterrupt):
         promote(tmp_path, second.version_id)
 
