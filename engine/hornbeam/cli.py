@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 import typer
 
 from hornbeam import __version__
-from hornbeam.commands import benchmarks, entities, evaluation, exchange, schemas, versions
+from hornbeam.commands import audit, benchmarks, entities, evaluation, exchange, schemas, versions
 from hornbeam.commands.options import (
     ConfigOption,
     DeviceOption,
@@ -46,7 +46,7 @@ app.add_typer(entities.app, name="entities")
 app.add_typer(benchmarks.app, name="bench")
 app.add_typer(evaluation.app, name="evaluate")
 app.add_typer(exchange.import_app, name="import")
-for command in (versions.versions, versions.promote, versions.rollback, versions.diff):
+for command in (versions.versions, versions.promote, versions.rollback, versions.diff, audit.audit):
     app.command()(command)
 
 #: What typer makes of Ctrl-C.

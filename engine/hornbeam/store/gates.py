@@ -42,7 +42,7 @@ def evaluate_gates(
     with open_tables(directory) as connection:
         create_schema_tables(connection, schema)
         gates = [_none_allowed(connection, name, sql) for name, sql in OFFENCES.items()]
-        gates += [_share(connection, name, *sql) for name, sql in _SHARES.items()]
+        gates += [_share(connection, name, *sql) for name, sql in SHARES.items()]
         gates += [
             _at_most(connection, "degraded_chunks", "degraded", settings.max_degraded_chunks),
             _at_most(connection, "failed_chunks", "failed", settings.max_failed_chunks),
@@ -94,7 +94,7 @@ OFFENCES = {
 }
 
 #: (how many hold, how many there are, some that do not)
-_SHARES = {
+SHARES = {
     "grounding": (
         # DuckDB slices by code points, as Python does.
         "SELECT count(*) FROM mentions m JOIN chunks c USING (chunk_id) "

@@ -402,6 +402,20 @@ class Ledger:
             self._run_many(f"DELETE FROM {table} WHERE kind = 'extraction' AND key = ?", rows)
         self._run_many("DELETE FROM taken_over WHERE key = ?", rows)
 
+    def integrity(self) -> str:
+        """What SQLite finds wrong with the file; "" for nothing."""
+        found = [str(row[0]) for row in self._run("PRAGMA integrity_check(5)")]
+        return "" if found == ["ok"] else "; ".join(found)
+
+    def forget_segment(self, segment: str) -> int:
+        """Let go of the results that lie in a segment; how many."""
+        rows = self._run("DELETE FROM sealed WHERE segment = ? RETURNING 1", (segment,))
+        return len(rows)
+
+    def forget_chunks(self, document_id: str) -> None:
+        """The document is to be cut, or imported, anew when it is met again."""
+        self._run("DELETE FROM documents WHERE document_id = ?", (document_id,))
+
     def segments(self) -> set[str]:
         """Names of the segments that results lie in."""
         return {str(name) for (name,) in self._run("SELECT DISTINCT segment FROM sealed")}

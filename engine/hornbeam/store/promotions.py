@@ -74,6 +74,17 @@ def rollback(index: Path) -> Version:
     raise StoreError(f"{index} has no earlier promoted version to go back to; 'hornbeam versions' lists them")
 
 
+def promote_last(index: Path) -> str | None:
+    """Promote the last promoted version that can be read: for an index that lost CURRENT."""
+    for version_id in reversed(_stack(index)):
+        try:
+            promote(index, version_id)
+        except StoreError:
+            continue
+        return version_id
+    return None
+
+
 def _stack(index: Path) -> list[str]:
     """The promoted versions, the current one last; what was rolled back is off it."""
     stack: list[str] = []

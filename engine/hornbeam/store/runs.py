@@ -66,6 +66,11 @@ class Runs:
             (time.time(), version, report, run),
         )
 
+    def made_last(self, version: str) -> bool:
+        """Whether the last run that was started has finished with this version."""
+        rows = self._execute("SELECT version FROM runs ORDER BY run DESC LIMIT 1", ())
+        return bool(rows) and rows[0][0] == version
+
     def last_report(self) -> str | None:
         """Of the last run that finished."""
         rows = self._execute("SELECT report FROM runs WHERE report IS NOT NULL ORDER BY run DESC LIMIT 1", ())

@@ -48,6 +48,29 @@ def write_segment(folder: Path, kind: str, rows: Sequence[tuple[str, bytes]], fo
     return name
 
 
+def check_segment(path: Path) -> None:
+    """Read all of a segment and compare it with its name, which is its content's hash.
+
+    Raises:
+        StoreError: it is missing or damaged.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    digest = hashlib.sha256()
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            for batch in file.iter_batches(_ROWS_PER_GROUP):
+                for key, payload in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                    digest.update(key.encode() + len(payload).to_bytes(8, "little") + payload)
+    except FileNotFoundError as error:
+        raise StoreError("missing") from error
+    except (OSError, pa.ArrowException) as error:
+        raise StoreError(f"damaged: {' '.join(str(error).split())}") from error
+    if digest.hexdigest()[:32] != path.stem.rpartition("-")[2]:
+        raise StoreError("damaged: its rows are not those that it is named after")
+
+
 def read_segment(path: Path, places: Iterable[int]) -> dict[int, bytes]:
     """Payloads at the given rows, and their neighbours.
 

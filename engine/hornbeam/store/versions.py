@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
@@ -93,6 +94,21 @@ def publish_version(index: Path, building: Path, version_id: str, manifest: dict
             building.rename(target)
     sync_directory(index / "versions")
     return read_version(index, version_id)
+
+
+def rewrite_files(version: Version, names: Iterable[str]) -> None:
+    """Renew what the manifest says of files that were made again; atomic."""
+    files = dict(version.manifest["files"])
+    for name in names:
+        path = version.directory / name
+        if path.is_file():
+            files[name] = {"bytes": path.stat().st_size, "sha256": file_checksum(path)}
+    manifest = version.manifest | {"files": files}
+    temporary = version.directory / f".manifest-{os.getpid()}"
+    temporary.write_text(json.dumps(manifest, ensure_ascii=False, indent=2) + "\n", "utf-8")
+    sync_file(temporary)
+    temporary.replace(version.directory / "manifest.json")
+    sync_directory(version.directory)
 
 
 def _is_readable(index: Path, version_id: str) -> bool:
