@@ -46,7 +46,14 @@ app.add_typer(entities.app, name="entities")
 app.add_typer(benchmarks.app, name="bench")
 app.add_typer(evaluation.app, name="evaluate")
 app.add_typer(exchange.import_app, name="import")
-for command in (versions.versions, versions.promote, versions.rollback, versions.diff, audit.audit):
+for command in (
+    versions.versions,
+    versions.promote,
+    versions.rollback,
+    versions.diff,
+    audit.audit,
+    exchange.export,
+):
     app.command()(command)
 
 #: What typer makes of Ctrl-C.

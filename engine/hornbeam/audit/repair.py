@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pydantic import ValidationError
 
 from hornbeam.audit.findings import Audit
 from hornbeam.errors import StoreError
@@ -25,6 +26,7 @@ from hornbeam.pipeline.text_recipe import text_recipe
 from hornbeam.progress import Progress
 from hornbeam.records import TABLES, arrow_schema
 from hornbeam.resolve.consolidate import write_graph_tables
+from hornbeam.resolve.separations import read_separations
 from hornbeam.settings import Settings
 from hornbeam.store.disk import sync_directory, sync_file
 from hornbeam.store.ledger import Ledger
@@ -46,7 +48,6 @@ def repair_index(
     index: Path,
     ledger: Ledger,
     audit: Audit,
-    settings: Settings,
     open_embedder: Callable[[Version], TextEmbedder],
     progress: Progress,
 ) -> list[str]:
@@ -55,7 +56,6 @@ def repair_index(
     The caller holds the index's `write_lock`.
 
     Args:
-        settings: of the version that is repaired.
         open_embedder: called only if vectors are to be made again.
 
     Raises:
@@ -68,7 +68,7 @@ def repair_index(
     if version is not None:
         damaged = audit.damaged() if version.version_id == audit.version else set()
         if damaged:
-            done += _mend_version(index, ledger, version, damaged, settings, open_embedder, progress)
+            done += _mend_version(index, ledger, version, damaged, open_embedder, progress)
     done += _mend_segments(index, ledger, audit, version)
     return done
 
@@ -85,10 +85,10 @@ def _mend_version(
     ledger: Ledger,
     version: Version,
     damaged: set[str],
-    settings: Settings,
     open_embedder: Callable[[Version], TextEmbedder],
     progress: Progress,
 ) -> list[str]:
+    settings = _settings_of(version)
     building = begin_version(index)
     done: list[str] = []
     try:
@@ -120,6 +120,16 @@ def _mend_version(
     return done
 
 
+def _settings_of(version: Version) -> Settings:
+    try:
+        return Settings.model_validate(version.manifest["settings"])
+    except ValidationError as error:
+        raise StoreError(
+            f"version {version.version_id} was made with settings that this Hornbeam does not know; "
+            "build it anew"
+        ) from error
+
+
 def _files_of(version: Version, stores: Iterable[str]) -> set[str]:
     """The files of stores, some of which are folders (`lexical/chunks`)."""
     return {
@@ -137,6 +147,9 @@ def _write_graph_tables(ledger: Ledger, building: Path, settings: Settings) -> N
         graph_inputs(ledger, texts.recipe if texts else Recipe("", "")),
         building / "tables",
         scratch,
+        settings=settings.resolve,
+        schema=published_schema(ledger, texts.schema if texts else None),
+        separations=read_separations(ledger),
         min_confidence=settings.extract.min_confidence,
         memory_limit_mib=_MEMORY_MIB,
     )
@@ -156,7 +169,8 @@ def _write_community_tables(directory: Path, tables: Path) -> None:
     schema = arrow_schema(TABLES["communities"])
     columns = {name: communities.arrow(name) for name in ("community_id", "level", "name", "summary", "size")}
     columns["keywords"] = communities.arrow("keywords")
-    columns["parent_id"] = ids.take(pa.array([row if row >= 0 else None for row in parents.tolist()]))
+    known = pa.array([row if row >= 0 else None for row in parents.tolist()], pa.int32())
+    columns["parent_id"] = ids.take(known)
     columns["centre_id"] = entity_ids.take(pa.array(centres))
     table = pa.table([columns[field.name].cast(field.type) for field in schema], schema=schema)
     pq.write_table(table, tables / "communities.parquet", compression="zstd")

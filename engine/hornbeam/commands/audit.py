@@ -52,7 +52,7 @@ def audit(
 
             with write_lock(index_directory), Ledger(index_directory, create=False) as ledger:
                 done = repair_index(
-                    index_directory, ledger, found, settings, lambda it: embedder_of(it, settings), progress
+                    index_directory, ledger, found, lambda it: embedder_of(it, settings), progress
                 )
             found = audit_index(index_directory, version, progress)
             found.repaired = done

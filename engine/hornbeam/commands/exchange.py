@@ -1,7 +1,8 @@
-"""`hornbeam import`: graphs of other systems."""
+"""`hornbeam import` and `export`: graphs of other systems, and for them."""
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +23,15 @@ if TYPE_CHECKING:
     from hornbeam.importing import Reader
 
 import_app = typer.Typer(help="Bring a graph of another system into an index.", no_args_is_help=True)
+
+
+class ExportFormat(StrEnum):
+    PARQUET = "parquet"
+    GRAPHML = "graphml"
+    NEO4J_CSV = "neo4j-csv"
+    JSONL = "jsonl"
+    GRAPHRAG = "graphrag"
+
 
 EmbedderOption = Annotated[
     str | None,
@@ -88,6 +98,59 @@ def import_openie(
     from hornbeam.exchange.openie import read_openie
 
     _import(files, read_openie, index_directory, embedder, device, config, changes, as_json, quiet)
+
+
+@import_app.command("graphrag")
+def import_graphrag(
+    folders: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DIR…", help="The output folder of Microsoft GraphRAG, with its Parquet tables."
+        ),
+    ],
+    index_directory: IndexOption,
+    embedder: EmbedderOption = None,
+    device: DeviceOption = None,
+    config: ConfigOption = None,
+    changes: SetOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Import a finished Microsoft GraphRAG index: documents, entities, relationships; communities are new."""
+    from hornbeam.exchange.graphrag import read_graphrag
+
+    _import(folders, read_graphrag, index_directory, embedder, device, config, changes, as_json, quiet)
+
+
+def export(
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="A new file or folder.", show_default=False)],
+    index_directory: IndexOption,
+    form: Annotated[
+        ExportFormat,
+        typer.Option(
+            "--format",
+            help="graphml and jsonl are one file, the others a folder.",
+            show_default=False,
+        ),
+    ],
+    version: Annotated[
+        str | None,
+        typer.Option("--version", metavar="ID", help="Default: the promoted version.", show_default=False),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a version for another system: tables, GraphML, Neo4j, JSON lines, Microsoft GraphRAG."""
+    from hornbeam.exchange.writing import export_version
+    from hornbeam.store.versions import open_pinned, read_version
+
+    opened = read_version(index_directory, version) if version else open_pinned(index_directory)
+    written = export_version(opened.directory, form.value, target)
+    if as_json:
+        files = {str(path): path.stat().st_size for path in written}
+        print_json({"version": opened.version_id, "format": form.value, "files": files})
+    else:
+        for path in written:
+            print(path)
 
 
 def _import(

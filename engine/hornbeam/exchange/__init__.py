@@ -3,4 +3,6 @@
 imported    what every reader gives
 triples     head TAB relation TAB tail
 openie      recorded open information extraction: texts with their triples
+graphrag    the tables of a finished Microsoft GraphRAG index
+writing     the formats that a version can be written in, one module each
 """

@@ -67,9 +67,14 @@ def vocabulary_of(extractions: Iterable[ChunkExtraction]) -> Vocabulary:
 
 
 class FactCollector:
-    """The facts of one chunk, each entity and each relation once."""
+    """The facts of one chunk, each entity and each relation once.
 
-    def __init__(self) -> None:
+    Args:
+        confidence: of all of them; by default they are certain: the source says so.
+    """
+
+    def __init__(self, confidence: float = 1.0) -> None:
+        self._confidence = confidence
         self._places: dict[tuple[str, str, str | None], int] = {}
         self._spans: list[dict[tuple[int, int], None]] = []
         self._relations: dict[tuple[int, str, int], None] = {}
@@ -93,18 +98,18 @@ class FactCollector:
         self._attributes[owner, kind, start, end] = value
 
     def extraction(self) -> ChunkExtraction:
-        """What was collected, all of it certain: the source says so."""
+        sure = self._confidence
         return ChunkExtraction(
             entities=tuple(
-                FoundEntity(name=name, type=kind, confidence=1.0, spans=tuple(spans), identity=identity)
+                FoundEntity(name=name, type=kind, confidence=sure, spans=tuple(spans), identity=identity)
                 for (name, kind, identity), spans in zip(self._places, self._spans, strict=True)
             ),
             relations=tuple(
-                FoundRelation(head=head, type=kind, tail=tail, confidence=1.0)
+                FoundRelation(head=head, type=kind, tail=tail, confidence=sure)
                 for head, kind, tail in self._relations
             ),
             attributes=tuple(
-                FoundAttribute(entity=owner, type=kind, value=value, start=start, end=end, confidence=1.0)
+                FoundAttribute(entity=owner, type=kind, value=value, start=start, end=end, confidence=sure)
                 for (owner, kind, start, end), value in self._attributes.items()
             ),
             repeated=self.repeated,

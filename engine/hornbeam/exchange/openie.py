@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import regex
-
 from hornbeam.corpus import normalise
 from hornbeam.errors import UsageError
 from hornbeam.exchange.imported import (
@@ -26,6 +24,7 @@ from hornbeam.exchange.imported import (
     RejectedInput,
     vocabulary_of,
 )
+from hornbeam.exchange.name_search import places_of
 from hornbeam.resolve.names import canonical_name
 
 FORM = "openie:1"
@@ -136,7 +135,7 @@ class _Names:
         """The entity's number if its name stands in the text, or is known already."""
         if name not in self._numbers:
             written: dict[str, list[tuple[int, int]]] = {}
-            for start, end in _places(name, self._text):
+            for start, end in places_of(name, self._text):
                 written.setdefault(" ".join(self._text[start:end].split()), []).append((start, end))
             numbers = []
             for form, spans in written.items():
@@ -146,11 +145,3 @@ class _Names:
             if numbers:
                 self._numbers[name] = numbers[0]
         return self._numbers.get(name)
-
-
-def _places(name: str, text: str) -> list[tuple[int, int]]:
-    """Where a name stands as whole words, in any case and spacing."""
-    words = r"\s+".join(regex.escape(word) for word in name.split())
-    left = r"(?<!\w)" if name[0].isalnum() and name[0].isascii() else ""
-    right = r"(?!\w)" if name[-1].isalnum() and name[-1].isascii() else ""
-    return [match.span() for match in regex.finditer(left + words + right, text, regex.IGNORECASE)]

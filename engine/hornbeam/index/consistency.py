@@ -12,7 +12,15 @@ import numpy as np
 from hornbeam.errors import StoreError
 from hornbeam.index.adjacency import Adjacency
 from hornbeam.index.lexical import LEXICAL_KINDS, LexicalIndex
-from hornbeam.index.rows import LINKS, MAPPED_TABLES, Links, MappedTable, link_pairs, resolved_ids
+from hornbeam.index.rows import (
+    LINKS,
+    MAPPED_TABLES,
+    Links,
+    MappedTable,
+    link_pairs,
+    referred_rows,
+    resolved_ids,
+)
 from hornbeam.index.vectors import VECTOR_KINDS, VectorIndex
 
 if TYPE_CHECKING:
@@ -92,8 +100,8 @@ def _adjacency(directory: Path, entities: int) -> str:
     from hornbeam_kernels.adjacency import adjacency
 
     stored = Adjacency.read(directory)
-    relations = MappedTable(directory, "relations")
-    expected = adjacency(relations.array("head_row"), relations.array("tail_row"), entities)
+    heads, tails = referred_rows(directory, "relations", ("head_id", "tail_id"))
+    expected = adjacency(heads, tails, entities)
     same = all(
         np.array_equal(held, right)
         for held, right in zip((stored.indptr, stored.indices, stored.edge_ids), expected, strict=True)

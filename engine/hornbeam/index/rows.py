@@ -182,15 +182,23 @@ def resolved_ids(
         yield identifier, expected, _identifiers(version_directory, table).take(known)
 
 
+def referred_rows(
+    version_directory: Path, name: str, columns: tuple[str, ...]
+) -> tuple[NDArray[np.int32], ...]:
+    """For each identifier column of a table the rows that it refers to, −1 for none, int32 [rows]."""
+    resolved = tuple(entry for entry in _RESOLVED[name] if entry[0] in columns)
+    batches = list(_resolved_batches(version_directory, name, list(columns), resolved, _LINK_BATCH))
+    return tuple(_column(batches, row, np.int32) for _, row, _ in resolved)
+
+
 def link_pairs(version_directory: Path, link: str) -> tuple[NDArray[np.int32], NDArray[np.int32], int]:
     """(source rows, target rows, rows of the source's table) of a link, as the tables have them."""
     if link == "entity_attributes":
-        attributes = MappedTable(version_directory, "attributes")
-        sources = attributes.array("entity_row")
-        entities = len(MappedTable(version_directory, "entities"))
-        return sources, np.arange(len(attributes), dtype=np.int32), entities
+        (owners,) = referred_rows(version_directory, "attributes", ("entity_id",))
+        entities = len(_identifiers(version_directory, "entities"))
+        return owners, np.arange(len(owners), dtype=np.int32), entities
     if link == "children":
-        parents = MappedTable(version_directory, "communities").array("parent_row")
+        (parents,) = referred_rows(version_directory, "communities", ("parent_id",))
         children = np.flatnonzero(parents >= 0).astype(np.int32)
         return parents[children], children, len(parents)
     table, source, source_table, target, target_table, _ = _PAIRS[link]

@@ -57,14 +57,19 @@ def _take(document: ImportedDocument, ledger: Ledger, run: int, report: ReadingR
     document_id = content_id("d", document.form, document.text, *payloads)
     count_document(document_id, document.source, ledger, run, report)
     chunking = imported(document.form)
-    if ledger.chunking_of(document_id) != chunking:
-        rows = []
-        for chunk, payload in zip(document.chunks, payloads, strict=True):
-            text = document.text[chunk.start : chunk.end]
-            key = content_id("t", text, payload)
-            chunk_id = content_id("c", document_id, str(chunk.start), str(chunk.end))
-            rows.append(ChunkRow(chunk_id, document_id, chunk.start, chunk.end, len(text.split()), key))
-            ledger.put("extraction", Recipe("", "").extraction_key(key, chunking), payload.encode())
+    rows: list[ChunkRow] = []
+    results: dict[str, str] = {}
+    for chunk, payload in zip(document.chunks, payloads, strict=True):
+        text = document.text[chunk.start : chunk.end]
+        key = content_id("t", text, payload)
+        chunk_id = content_id("c", document_id, str(chunk.start), str(chunk.end))
+        rows.append(ChunkRow(chunk_id, document_id, chunk.start, chunk.end, len(text.split()), key))
+        results[Recipe("", "").extraction_key(key, chunking)] = payload
+    # Results that were lost are known again by importing them again.
+    known = ledger.chunking_of(document_id) == chunking and ledger.present("vocabulary", [document_id])
+    if not known or len(ledger.present("extraction", results)) < len(results):
+        for key, payload in results.items():
+            ledger.put("extraction", key, payload.encode())
         ledger.put("document", document_id, document.text.encode())
         ledger.put("vocabulary", document_id, document.vocabulary.model_dump_json().encode())
         language = detect_language(document.text)

@@ -412,10 +412,6 @@ class Ledger:
         rows = self._run("DELETE FROM sealed WHERE segment = ? RETURNING 1", (segment,))
         return len(rows)
 
-    def forget_chunks(self, document_id: str) -> None:
-        """The document is to be cut, or imported, anew when it is met again."""
-        self._run("DELETE FROM documents WHERE document_id = ?", (document_id,))
-
     def segments(self) -> set[str]:
         """Names of the segments that results lie in."""
         return {str(name) for (name,) in self._run("SELECT DISTINCT segment FROM sealed")}

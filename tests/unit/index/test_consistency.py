@@ -63,8 +63,7 @@ def test_the_store_that_is_wrong_is_named(version: Path, store: str, spoil: Call
     found = wrong(version)
 
     assert found[store]
-    # The links between communities are read from their rows.
-    assert set(found) <= {store} | ({"graph/children.npz"} if store == "rows/communities.arrow" else set())
+    assert set(found) == {store}
 
 
 def test_rows_in_another_order_are_seen(version: Path) -> None:
