@@ -28,17 +28,17 @@ _ROWS_AT_ONCE = 4096
 _NOT_XML = regex.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 
 _NODES = """
-    SELECT e.entity_id, e.name, e.type, e.description, array_to_string(e.aliases, '; ') AS aliases, e.mentions,
-           e.degree, e.confidence, m.community_id AS community, c.name AS community_name
-    FROM entities e LEFT JOIN community_members m USING (entity_id) LEFT JOIN communities c USING (community_id)
-    ORDER BY e.entity_id"""
+    SELECT e.entity_id, e.name, e.type, e.description, array_to_string(e.aliases, '; ') AS aliases,
+           e.mentions, e.degree, e.confidence, m.community_id AS community, c.name AS community_name
+    FROM entities e LEFT JOIN community_members m USING (entity_id)
+    LEFT JOIN communities c USING (community_id) ORDER BY e.entity_id"""
 _EDGES = """
     SELECT relation_id, head_id, tail_id, type, weight, confidence, description
     FROM relations ORDER BY relation_id"""
 
 
 def write_graphml(directory: Path, target: Path) -> list[Path]:
-    """A multigraph: two entities may have several relations. Node ids are entity ids, edge ids relation ids."""
+    """A multigraph: two entities may have several relations. Ids are those of the tables."""
     with open_tables(directory) as connection, target.open("w", encoding="utf-8", newline="\n") as file:
         file.write('<?xml version="1.0" encoding="UTF-8"?>\n')
         file.write('<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n')

@@ -8,7 +8,8 @@ found and cited. Its communities are not taken: they are made anew, with all tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,12 +45,23 @@ class _Entity:
     description: str
 
 
+#: head, type and tail of a relation, or an entity alone; and what is said of it
+_Fact = tuple[_Entity, str | None, _Entity | None, str]
+
+
 @dataclass(slots=True)
 class _Graph:
     by_id: dict[str, _Entity] = field(default_factory=dict)
     by_title: dict[str, _Entity] = field(default_factory=dict)
     #: id → (head, type, tail, description)
     relations: dict[str, tuple[_Entity, str, _Entity, str]] = field(default_factory=dict)
+    #: title → how often the texts write it in which form
+    forms: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def name_of(self, entity: _Entity) -> str:
+        """As the texts mostly write it; its title where they never do."""
+        forms = self.forms.get(entity.title, Counter())
+        return min(forms, key=lambda form: (-forms[form], form), default=entity.title)
 
 
 def read_graphrag(folder: Path, reading: Reading) -> Iterator[ImportedDocument | RejectedInput]:
@@ -139,6 +151,8 @@ def _unit_facts(unit: dict[str, Any], graph: _Graph) -> Any:
             for start, end in places_of(entity.title, unit["text"]):
                 form = " ".join(unit["text"][start:end].split())
                 written.setdefault(form, []).append((start, end))
+            forms = graph.forms.setdefault(entity.title, Counter())
+            forms.update({form: len(spans) for form, spans in written.items()})
             found = [
                 facts.entity(form, entity.type, entity.title, spans)
                 for form, spans in (written or {entity.title: []}).items()
@@ -157,50 +171,47 @@ def _unit_facts(unit: dict[str, Any], graph: _Graph) -> Any:
 
 
 def _entity_lines(folder: Path, graph: _Graph) -> Iterator[ImportedDocument]:
-    """`title TAB type TAB description`."""
-    entities = [(entity,) for entity in graph.by_id.values()]
-    lines = ["\t".join((entity.title, entity.type, entity.description)) for (entity,) in entities]
-    yield from _table(folder / "entities.parquet", lines, [(entity, None, None) for (entity,) in entities])
+    """`name TAB type TAB description`."""
+    facts: list[_Fact] = [(entity, None, None, entity.description) for entity in graph.by_id.values()]
+    yield from _table(folder / "entities.parquet", facts, graph)
 
 
 def _relation_lines(folder: Path, graph: _Graph) -> Iterator[ImportedDocument]:
     """`head TAB type TAB tail TAB description`."""
-    relations = list(graph.relations.values())
-    lines = ["\t".join((head.title, kind, tail.title, told)) for head, kind, tail, told in relations]
-    yield from _table(folder / "relationships.parquet", lines, [row[:3] for row in relations])
+    yield from _table(folder / "relationships.parquet", list(graph.relations.values()), graph)
 
 
-def _table(
-    source: Path, lines: list[str], facts: list[tuple[_Entity, str | None, _Entity | None]]
-) -> Iterator[ImportedDocument]:
-    for number, first in enumerate(range(0, len(lines), _LINES_PER_DOCUMENT), 1):
-        block = lines[first : first + _LINES_PER_DOCUMENT]
+def _table(source: Path, facts: Sequence[_Fact], graph: _Graph) -> Iterator[ImportedDocument]:
+    for number, first in enumerate(range(0, len(facts), _LINES_PER_DOCUMENT), 1):
+        block = facts[first : first + _LINES_PER_DOCUMENT]
+        lines: list[str] = []
         chunks = []
         start = 0
         for begin in range(0, len(block), _LINES_PER_CHUNK):
-            some = block[begin : begin + _LINES_PER_CHUNK]
             collected = FactCollector()
             offset = 0
-            for line, fact in zip(some, facts[first + begin : first + begin + len(some)], strict=True):
-                _take_line(collected, offset, fact)
+            for fact in block[begin : begin + _LINES_PER_CHUNK]:
+                line = _take_line(collected, offset, fact, graph)
+                lines.append(line)
                 offset += len(line) + 1
             end = start + offset - 1
             chunks.append(ImportedChunk(start, end, collected.extraction()))
             start = end + 1
         vocabulary = vocabulary_of(chunk.extraction for chunk in chunks)
-        yield ImportedDocument(
-            f"{source}#{number}", source.stem, "\n".join(block), FORM, tuple(chunks), vocabulary
-        )
+        text = "\n".join(lines)
+        yield ImportedDocument(f"{source}#{number}", source.stem, text, FORM, tuple(chunks), vocabulary)
 
 
-def _take_line(facts: FactCollector, offset: int, fact: tuple[_Entity, str | None, _Entity | None]) -> None:
-    head, kind, tail = fact
-    span = (offset, offset + len(head.title))
-    number = facts.entity(head.title, head.type, head.title, [span])
-    if kind is not None and tail is not None:
-        behind = span[1] + len(kind) + 2
-        other = facts.entity(tail.title, tail.type, tail.title, [(behind, behind + len(tail.title))])
-        facts.relation(number, kind, other)
+def _take_line(facts: FactCollector, offset: int, fact: _Fact, graph: _Graph) -> str:
+    """Add an entity, or a relation, as its line states it; the line."""
+    head, kind, tail, told = fact
+    name = graph.name_of(head)
+    number = facts.entity(name, head.type, head.title, [(offset, offset + len(name))])
+    if kind is None or tail is None:
+        return "\t".join((name, head.type, told))
+    other, behind = graph.name_of(tail), offset + len(name) + len(kind) + 2
+    facts.relation(number, kind, facts.entity(other, tail.type, tail.title, [(behind, behind + len(other))]))
+    return "\t".join((name, kind, other, told))
 
 
 def _rows(folder: Path, name: str, columns: tuple[str, ...]) -> Iterator[dict[str, Any]]:

@@ -19,7 +19,7 @@ from hornbeam.progress import Progress
 from support.building import table
 from support.importing import HASHED, import_triples
 
-DATA = Path(os.environ.get("HORNBEAM_DATA", Path(__file__).parents[4] / "shared" / "data"))
+DATA = Path(os.environ.get("HORNBEAM_DATA") or Path(__file__).parents[3] / "../shared/data")
 DULCE = DATA / "recorded_llm" / "ms_operation_dulce"
 TEXT = "Agent Alex Mercer met Taylor Cruz.\n\nTaylor  Cruz left the base."
 
@@ -79,7 +79,7 @@ def test_an_index_of_graphrag_becomes_one_of_ours(tmp_path: Path) -> None:
         "'NOBODY' is not among the entities"
     ]
     rows = {row["name"].upper(): row for row in table(tmp_path / "index", report["version"], "entities")}
-    assert rows["TAYLOR CRUZ"]["aliases"] == ["TAYLOR CRUZ"]  # named as the text has it
+    assert {row["name"] for row in rows.values()} == {"Alex Mercer", "Taylor Cruz", "DULCE BASE"}
     assert "An agent with doubts." in rows["ALEX MERCER"]["description"]
     assert rows["DULCE BASE"]["type"] == "GEO"
     (relation,) = table(tmp_path / "index", report["version"], "relations")
@@ -135,7 +135,9 @@ def test_the_tables_have_the_columns_of_a_real_index(tmp_path: Path) -> None:
         pytest.skip(f"no evaluation data at {DATA}")
     report = bring_in(tmp_path / "index", DULCE)
     assert report["promoted"]
-    assert (report["entities"], report["relations"]) == (39, 107)
+    # Two of its 107 relationships lead to entities that it does not have.
+    assert (report["entities"], report["relations"]) == (39, 105)
+    assert len(report["documents"]["rejected"]) == 2
     out = tmp_path / "out"
     export_version(tmp_path / "index" / "versions" / report["version"], "graphrag", out)
     for path in out.glob("*.parquet"):
