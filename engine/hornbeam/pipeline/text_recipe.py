@@ -31,6 +31,7 @@ def keep_text_recipe(ledger: Ledger, kept: TextRecipe) -> None:
             {
                 "chunking": kept.recipe.chunking,
                 "extraction": kept.recipe.extraction,
+                "verification": kept.recipe.verification,
                 "schema": kept.schema.to_dict(),
                 "model": kept.model,
                 "prompt_version": kept.prompt_version,
@@ -47,7 +48,7 @@ def text_recipe(ledger: Ledger) -> TextRecipe | None:
         return None
     fields = json.loads(stored)
     return TextRecipe(
-        Recipe(fields["chunking"], fields["extraction"]),
+        Recipe(fields["chunking"], fields["extraction"], fields.get("verification")),
         read_schema(json.dumps(fields["schema"]), fields["schema"]["name"]),
         fields["model"],
         fields["prompt_version"],
