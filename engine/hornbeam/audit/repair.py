@@ -144,7 +144,7 @@ def _write_graph_tables(ledger: Ledger, building: Path, settings: Settings) -> N
     scratch = building / "scratch"
     scratch.mkdir()
     write_graph_tables(
-        graph_inputs(ledger, texts.recipe if texts else Recipe("", "")),
+        graph_inputs(ledger, texts.recipe if texts else Recipe("", ""), settings.extract.verify_threshold),
         building / "tables",
         scratch,
         settings=settings.resolve,

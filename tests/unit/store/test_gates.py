@@ -235,7 +235,7 @@ def test_evidence_without_an_answer_is_a_gate_when_facts_are_verified(tmp_path: 
 
     def unverified(threshold: float) -> Gate:
         settings = GateSettings(max_unverified_facts=threshold)
-        gates = evaluate_gates(directory, _schema(), settings, VECTOR_ROWS, verified=True)
+        gates = evaluate_gates(directory, _schema(), settings, STORES, verified=True)
         return next(gate for gate in gates if gate.name == "unverified_facts")
 
     assert unverified(0.05).value == pytest.approx(1 / evidence)
