@@ -145,7 +145,8 @@ class Ledger:
         elif stored != str(FORMAT_VERSION):
             raise StoreError(
                 f"{self._index} has format {stored}, "
-                f"this Hornbeam reads format {FORMAT_VERSION}; build it anew"
+                f"this Hornbeam reads format {FORMAT_VERSION}; build it anew "
+                "with 'hornbeam index PATH… --index NEW'"
             )
 
     def _run(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:

@@ -142,7 +142,8 @@ def read_version(index: Path, version_id: str) -> Version:
         found = manifest.get("format") if isinstance(manifest, dict) else "unknown"
         raise StoreError(
             f"version {version_id} of {index} has format {found}, "
-            f"this Hornbeam reads format {FORMAT_VERSION}; build it anew"
+            f"this Hornbeam reads format {FORMAT_VERSION}; build it anew "
+            "with 'hornbeam index PATH… --index NEW'"
         )
     return Version(version_id, directory, manifest)
 
