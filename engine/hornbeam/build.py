@@ -61,7 +61,7 @@ class Build:
         self._model = model
         self._embedder = embedder
         self._progress = progress
-        self._extractor = chunk_extractor(model, schema, settings.extract)
+        self._extractor = chunk_extractor(model, schema, settings.extract, embedder)
         self._verifier = (
             Verifier(self._extractor, schema, settings.extract)
             if settings.extract.verify and isinstance(self._extractor, Extractor)

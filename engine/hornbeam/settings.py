@@ -91,6 +91,14 @@ class ExtractSettings(Section):
     temperature: float = Field(0.0, ge=0)
     min_confidence: float = Field(0.0, ge=0, le=1, description="facts below stay out of the graph")
     examples: int = Field(3, ge=0, description="worked examples in the prompt")
+    known_facts: str | None = Field(
+        None,
+        description="JSON lines of sentences with their facts, in the schema's types; extraction is guided "
+        "by the nearest of them, one call for a few sentences",
+    )
+    guided_threshold: float = Field(
+        0.06, ge=0, le=1, description="P(right) below which a guided fact is left out; the best is kept"
+    )
     retries: int = Field(1, ge=0, description="of a call that failed")
     grammar_seconds: float = Field(
         5.0, gt=0, description="to compile one grammar; a slower one is asked for in parts"

@@ -235,3 +235,92 @@ def evaluate_extraction(
     else:
         print("\n".join(f"{name:16} {value}" for name, value in report.items()))
     raise typer.Exit(1 if any(report[fault] for fault in FAULTS) else 0)
+
+
+@app.command("text2kg")
+def evaluate_text2kg(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DIR",
+            help="Sets of Text2KGBench's form: ontologies/, train/, ground_truth/.",
+            show_default=False,
+        ),
+    ],
+    ontologies: Annotated[
+        str | None,
+        typer.Option(metavar="N,N", help="Numbers of the ontologies; all by default.", show_default=False),
+    ] = None,
+    split: Annotated[
+        str,
+        typer.Option(
+            metavar="test|held-out",
+            help="held-out: training sentences of ontologies without a ground truth, about subjects that "
+            "are not among the known ones.",
+        ),
+    ] = "test",
+    method: Annotated[
+        str,
+        typer.Option(
+            metavar="guided|staged",
+            help="guided: one call, guided by the training sentences; staged: entities, then relations, "
+            "without them.",
+        ),
+    ] = "guided",
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Sentences of each ontology.", show_default=False)
+    ] = None,
+    model: ModelOption = None,
+    device: DeviceOption = None,
+    config: ConfigOption = None,
+    changes: SetOption = None,
+    predictions: PredictionsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Triples found in sentences under an ontology: precision, recall, F1, conformance, hallucination."""
+    splits: dict[str, Literal["test", "held-out"]] = {"test": "test", "held-out": "held-out"}
+    methods: dict[str, Literal["guided", "staged"]] = {"guided": "guided", "staged": "staged"}
+    for name, value, allowed in (("--split", split, splits), ("--method", method, methods)):
+        if value not in allowed:
+            raise typer.BadParameter(f"'{value}' is not one of {', '.join(allowed)}", param_hint=name)
+    numbers = _numbers(ontologies)
+    settings = settings_of(config, changes, {"model.path": model, "device": device})
+    quiet_libraries()
+    from hornbeam.evaluate.text2kg_report import run
+    from hornbeam.llm.opening import open_model
+    from hornbeam.opening import open_embedder
+
+    language_model = open_model(settings)
+    try:
+        report = run(
+            folder,
+            language_model,
+            open_embedder(settings),
+            settings.extract,
+            ontologies=numbers,
+            split=splits[split],
+            method=methods[method],
+            limit=limit,
+            predictions=predictions,
+        )
+    finally:
+        language_model.close()
+    if as_json:
+        print_json(report)
+    else:
+        from rich.console import Console
+
+        from hornbeam.evaluate.text2kg_report import render
+
+        render(report, Console())
+
+
+def _numbers(text: str | None) -> list[int] | None:
+    if text is None:
+        return None
+    try:
+        return [int(number) for number in text.split(",")]
+    except ValueError:
+        raise typer.BadParameter(
+            f"'{text}' is not numbers between commas", param_hint="--ontologies"
+        ) from None

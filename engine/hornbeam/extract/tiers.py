@@ -1,11 +1,15 @@
-"""The two ways to extract: by a model, or without one."""
+"""The ways to extract: by a model, by a model guided by known facts, or without one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Protocol
 
+from hornbeam.errors import UsageError
 from hornbeam.extract.cooccurrence import CooccurrenceExtractor
+from hornbeam.extract.guided import GuidedExtractor
+from hornbeam.extract.known_facts import Encoder, read_known_sentences
 from hornbeam.extract.result import ChunkExtraction
 from hornbeam.extract.stages import Extractor
 from hornbeam.llm.grammar_check import GrammarCheck
@@ -31,9 +35,21 @@ class ChunkExtractor(Protocol):
         ...
 
 
-def chunk_extractor(model: LanguageModel, schema: GraphSchema, settings: ExtractSettings) -> ChunkExtractor:
-    """The extractor of `settings.tier`."""
+def chunk_extractor(
+    model: LanguageModel, schema: GraphSchema, settings: ExtractSettings, encoder: Encoder
+) -> ChunkExtractor:
+    """The extractor that the settings ask for.
+
+    Raises:
+        UsageError: the known facts cannot be read, or none has a type of the schema.
+    """
     if settings.tier == "fast":
         return CooccurrenceExtractor(schema, settings)
+    if settings.known_facts is not None:
+        file = Path(settings.known_facts)
+        guided = GuidedExtractor(model, schema, settings, read_known_sentences(file), encoder)
+        if not len(guided.known):
+            raise UsageError(f"known facts {file}: no fact has a type of schema '{schema.name}'")
+        return guided
     check = GrammarCheck(model.tokenizer.directory, settings.grammar_seconds)
     return Extractor(model, schema, settings, check.too_large)

@@ -94,3 +94,7 @@ class SpanConfidence:
             total += sum(self._logprobs[first:done])
             count += max(0, done - first)
         return math.exp(total / count) if count else 1.0
+
+    def total(self, left: int, right: int) -> float:
+        """Log-probability of the tokens that overlap [left, right): of what was chosen there as a whole."""
+        return sum(self._logprobs[bisect_right(self._ends, left) : bisect_left(self._starts, right)])

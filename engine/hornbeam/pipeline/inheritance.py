@@ -62,7 +62,7 @@ def inherit_results(
     for older in ancestors(index, schema):
         new_types = added_types(older, schema)
         if new_types is not None:
-            version = chunk_extractor(model, older, settings.extract).version
+            version = chunk_extractor(model, older, settings.extract, embedder).version
             touch = Touch(new_types, ledger.types, embedder, settings.evolve.touch_similarity)
             steps.append((make_recipe(settings, older, model.identity, version), touch))
     if not steps:

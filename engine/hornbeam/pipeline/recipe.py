@@ -22,7 +22,7 @@ _IMPORTED = "imported:"
 #: Settings of `extract` that do not change what a call returns: other values must not repeat every call.
 _NOT_OF_A_CALL = {
     "window", "retries", "retry_budget", "retry_splits", "retry_types", "grammar_seconds", "min_confidence",
-    "verify", "verify_threshold",
+    "verify", "verify_threshold", "known_facts",
 }  # fmt: skip
 
 

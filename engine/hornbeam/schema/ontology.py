@@ -16,7 +16,7 @@ from typing import Any
 
 from hornbeam.errors import SchemaError
 from hornbeam.schema.draft import SchemaDraft
-from hornbeam.schema.model import GraphSchema
+from hornbeam.schema.model import GraphSchema, ValueKind
 
 CONCEPT_KEYS = ("concepts", "entity type")
 _RELATION_KEYS = ("relations", "relation")
@@ -37,10 +37,20 @@ _LITERAL_TYPES = {
     "year": "a year",
 }
 
+_LITERAL_KINDS: dict[str, ValueKind] = {
+    "string": "text", "number": "number", "integer": "number", "float": "number", "double": "number",
+    "decimal": "number", "date": "date", "datetime": "date", "year": "date",
+}  # fmt: skip
+
 # Q7432, P57: the key of a concept that the file forgot to declare. It tells a model nothing.
 _OPAQUE_IDENTIFIER = re.compile(r"[A-Z]\d+")
 
 _log = logging.getLogger(__name__)
+
+
+def literal_kind(name: str) -> ValueKind | None:
+    """The kind of value that an undeclared range means ("Date", "number"); None: it names entities."""
+    return _LITERAL_KINDS.get(name.casefold())
 
 
 def is_ontology(data: Mapping[str, Any]) -> bool:

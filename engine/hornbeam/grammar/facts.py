@@ -1,0 +1,90 @@
+"""One call: which ends do the facts of these relation types have? A line each, the value before its owner.
+
+    birth date: July 10, 1989 | Akeem Ayers
+    debut team: Tennessee Titans | Akeem Ayers
+
+The relation types are given, in this order; only the ends are chosen, out of spans that stand in the text.
+The tail comes first: what it is narrows down whose it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hornbeam.grammar.ebnf import alternatives, literal
+from hornbeam.grammar.reading import SpanConfidence
+from hornbeam.llm.protocol import Completion
+
+_COLON, _BAR = ": ", " | "
+
+
+@dataclass(frozen=True, slots=True)
+class FactSlot:
+    """A relation type and the spans that may be its ends: tail → its possible heads, none of them empty."""
+
+    relation: str
+    heads_of: Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFact:
+    slot: int
+    head: str
+    tail: str
+    head_logprob: float  # log-probability of the choice among the ends that the grammar allowed
+    tail_logprob: float
+
+
+def line(relation: str, head: str, tail: str) -> str:
+    """A fact as it is written, also in examples."""
+    return f"{relation}{_COLON}{tail}{_BAR}{head}"
+
+
+def fact_grammar(slots: Sequence[FactSlot]) -> str:
+    """EBNF of one line for each slot. Every alternative is a literal: linear in the pairs of ends.
+
+    Raises:
+        ValueError: no slot, or one without a pair of ends.
+    """
+    if not slots:
+        raise ValueError("a grammar of facts needs at least one relation type")
+    rules = ["root ::= " + " ".join(f"fact_{number}" for number in range(len(slots)))]
+    heads: dict[tuple[str, ...], str] = {}  # ends that may be the same rule
+    for number, slot in enumerate(slots):
+        bodies = []
+        for tail, owners in slot.heads_of.items():
+            key = tuple(owners)
+            if key not in heads:
+                heads[key] = f"heads_{len(heads)}"
+                rules.append(f"{heads[key]} ::= {alternatives(literal(owner) for owner in owners)}")
+            bodies.append(f"{literal(tail + _BAR)} {heads[key]}")
+        rules.append(
+            f"fact_{number} ::= {literal(slot.relation + _COLON)} ({alternatives(bodies)}) {literal(chr(10))}"
+        )
+    return "\n".join(rules)
+
+
+def read_facts(completion: Completion, slots: Sequence[FactSlot]) -> list[ReadFact]:
+    """The complete lines of a completion. What the grammar guarantees is checked all the same: a server
+    without one may have answered."""
+    confidence = SpanConfidence(completion.text, completion.tokens)
+    facts = []
+    start = 0
+    complete_lines = completion.text.split("\n")[:-1]
+    for number, (written, slot) in enumerate(zip(complete_lines, slots, strict=False)):
+        opening = slot.relation + _COLON
+        tail, bar, head = written.removeprefix(opening).partition(_BAR)
+        if written.startswith(opening) and bar and head in slot.heads_of.get(tail, ()):
+            middle = start + len(opening) + len(tail) + len(_BAR)
+            facts.append(
+                ReadFact(
+                    number,
+                    head,
+                    tail,
+                    confidence.total(middle, start + len(written)),
+                    confidence.total(start + len(opening), middle),
+                )
+            )
+        start += len(written) + 1
+    return facts
