@@ -82,6 +82,7 @@ class Entity:
     mentions: int
     degree: int  # relations that touch it
     confidence: float
+    sense: str = ""  # of a homonym that is not the commonest: the first of its documents
 
 
 @dataclass(frozen=True, slots=True)

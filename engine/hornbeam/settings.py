@@ -129,6 +129,10 @@ class ResolveSettings(Section):
         "document",
         description="document: a name with two types in one document is one thing, of the likelier",
     )
+    homonyms: Literal["off", "single", "all"] = Field(
+        "single",
+        description="names that may be different things in different documents; single: a person's only name",
+    )
 
 
 class EvolveSettings(Section):

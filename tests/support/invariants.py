@@ -91,7 +91,8 @@ def _identity(tables: dict[str, Rows]) -> Iterator[str]:
             yield f"{table}: an id stands twice"
         if ids != sorted(ids):
             yield f"{table}: not sorted by id"
-    pairs = Counter((entity["name"], entity["type"]) for entity in tables["entities"])
+    # Homonyms are told apart by their sense.
+    pairs = Counter((entity["name"], entity["type"], entity["sense"]) for entity in tables["entities"])
     yield from (f"two entities are {pair}" for pair, times in pairs.items() if times > 1)
 
 

@@ -103,7 +103,7 @@ def evaluate_resolution(
     quiet_libraries()
     from hornbeam.evaluate.resolution_report import run
 
-    report = run(path, settings.resolve, half=halves[half], ablation=ablation, predictions=predictions)
+    report = run(path, settings, half=halves[half], ablation=ablation, predictions=predictions)
     if as_json:
         print_json(report)
     else:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from hornbeam.evaluate.alias_files import KnownDocument, KnownMention
 from hornbeam.extract.result import ChunkExtraction, FoundEntity
+from hornbeam.index.embedder import TextEmbedder
 from hornbeam.records import ChunkState
 from hornbeam.resolve.consolidate import write_graph_tables
 from hornbeam.resolve.staging import ChunkInput, DocumentInput
@@ -45,10 +46,13 @@ class Outcome:
     by_mention: list[Pairs]  # by document
     by_name: list[Pairs]
     merges: dict[str, int]
+    homonyms: int
     entities: int
 
 
-def run_resolution(documents: Sequence[KnownDocument], settings: ResolveSettings) -> Outcome:
+def run_resolution(
+    documents: Sequence[KnownDocument], settings: ResolveSettings, embedder: TextEmbedder
+) -> Outcome:
     """Resolve known mentions and count pairs."""
     import pyarrow.parquet as pq
 
@@ -62,6 +66,7 @@ def run_resolution(documents: Sequence[KnownDocument], settings: ResolveSettings
             scratch,
             settings=settings,
             schema=None,
+            embedder=embedder,
             min_confidence=0.0,
             memory_limit_mib=_MEMORY_MIB,
         )
@@ -86,6 +91,7 @@ def run_resolution(documents: Sequence[KnownDocument], settings: ResolveSettings
             for document, found, true in zip(documents, clusters, known, strict=True)
         ],
         consolidated.merges,
+        consolidated.homonyms,
         consolidated.rows["entities"],
     )
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from hornbeam.errors import UsageError
 from hornbeam.evaluate.alias_files import KnownDocument, known_documents
 from hornbeam.evaluate.resolution import Outcome, run_resolution, scores
+from hornbeam.opening import open_embedder
 from hornbeam.progress import Progress
 from hornbeam.resolve.evidence import EvidenceKind
-from hornbeam.settings import ResolveSettings
+from hornbeam.settings import ResolveSettings, Settings
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,7 +24,7 @@ _MEASURES = ("precision", "recall", "f1")
 
 
 def run(
-    path: Path, settings: ResolveSettings, *, half: Half, ablation: bool, predictions: Path | None
+    path: Path, settings: Settings, *, half: Half, ablation: bool, predictions: Path | None
 ) -> dict[str, Any]:
     """One row for each setting, the setting asked for first.
 
@@ -37,10 +38,11 @@ def run(
     documents = _half(known_documents(path), half)
     if not documents:
         raise UsageError(f"{path}: no document")
+    embedder = open_embedder(settings)
     rows = []
     with Progress() as progress, progress.stage("evaluate", None, "settings") as stage:
-        for number, (name, setting) in enumerate(_settings(settings, ablation)):
-            outcome = run_resolution(documents, setting)
+        for number, (name, setting) in enumerate(_settings(settings.resolve, ablation)):
+            outcome = run_resolution(documents, setting, embedder)
             rows.append(_row(name, outcome))
             if number == 0 and predictions is not None:
                 _write(predictions, documents, outcome)
@@ -65,6 +67,7 @@ def _settings(settings: ResolveSettings, ablation: bool) -> Iterator[tuple[str, 
         for kind in kinds:
             without = f"{settings.without} {kind}".strip()
             yield f"without {kind}", settings.model_copy(update={"without": without})
+        yield "homonyms off", settings.model_copy(update={"homonyms": "off"})
 
 
 def _row(name: str, outcome: Outcome) -> dict[str, Any]:
@@ -73,6 +76,7 @@ def _row(name: str, outcome: Outcome) -> dict[str, Any]:
         "mentions": scores(outcome.by_mention, seed=_SEED),
         "names": scores(outcome.by_name, seed=_SEED),
         "merges": outcome.merges,
+        "homonyms": outcome.homonyms,
         "entities": outcome.entities,
     }
 

@@ -143,6 +143,7 @@ class Publisher:
                 scratch,
                 settings=self.settings.resolve,
                 schema=self.schema,
+                embedder=self.embedder,
                 separations=read_separations(ledger),
                 min_confidence=self.settings.extract.min_confidence,
                 memory_limit_mib=self._memory_mib(),
@@ -255,6 +256,7 @@ class Publisher:
             "counts": consolidated.rows,
             "resolution": {
                 "names": consolidated.names,
+                "homonyms": consolidated.homonyms,
                 "merges": consolidated.merges,
                 "dropped": consolidated.dropped,
             },

@@ -14,13 +14,15 @@ table is sorted by its id and written by one thread, so equal extractions give e
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hornbeam.index.embedder import TextEmbedder
 from hornbeam.records import TABLES, arrow_schema, content_id
 from hornbeam.resolve.evidence import kinds_that_count
 from hornbeam.resolve.resolution import Resolved, read_edges, read_names, resolve
+from hornbeam.resolve.senses import candidates, find_senses
 from hornbeam.resolve.separations import Separation
 from hornbeam.resolve.staging import STAGED, DocumentInput, stage
 from hornbeam.schema.model import GraphSchema
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 class Consolidated:
     rows: dict[str, int]  # by table
     names: int = 0  # distinct (canonical name, type)
+    homonyms: int = 0  # names beyond those: of one canonical name and type, of different things
     merges: dict[str, int] = field(default_factory=dict)  # by kind of evidence
     #: statements of facts that a merge left without a place in the graph: their ends became one entity, or
     #: the entity's type is not in their domain or range
@@ -49,6 +52,7 @@ def write_graph_tables(
     *,
     settings: ResolveSettings,
     schema: GraphSchema | None,
+    embedder: TextEmbedder,
     separations: Collection[Separation] = (),
     min_confidence: float,
     memory_limit_mib: int,
@@ -60,13 +64,14 @@ def write_graph_tables(
         tables: folder of the Parquet files.
         scratch: folder for staged files and DuckDB's spill.
         schema: facts of which a merge made something that it does not allow are dropped; None: it allows all.
+        embedder: tells how alike texts are that speak of one name.
         separations: names that people told apart.
         min_confidence: relations and attributes below are left out of the graph.
         memory_limit_mib: DuckDB's bound.
     """
     import duckdb
 
-    counts = stage(documents, tables, scratch, kinds_that_count(settings))
+    counts = stage(documents, tables, scratch, kinds_that_count(settings), separations)
     with duckdb.connect() as connection:
         connection.execute(f"SET memory_limit = '{memory_limit_mib}MiB'")
         connection.execute("SET temp_directory = ?", [str(scratch / "spill")])
@@ -79,8 +84,11 @@ def write_graph_tables(
         # Less memory for tables whose order says nothing. Not for the queries below: with it, a result that
         # is read as a stream can lose the order of its ORDER BY from the second vector of 2,048 rows on.
         connection.execute("SET preserve_insertion_order = false")
+        _create(connection, _MENTIONS)
         _create(connection, _NAMES)
         result = Consolidated(counts)
+        result.homonyms = _tell_homonyms(connection, settings, embedder)
+        _create(connection, _LINKS)
         _resolve(connection, separations, result)
         _create(connection, _FACTS, min_confidence)
         connection.execute("SET preserve_insertion_order = true")
@@ -144,6 +152,25 @@ def _load_schema(connection: duckdb.DuckDBPyConnection, schema: GraphSchema | No
         )
 
 
+def _tell_homonyms(
+    connection: duckdb.DuckDBPyConnection, settings: ResolveSettings, embedder: TextEmbedder
+) -> int:
+    """Give the senses of homonyms names of their own, in `name_mentions` and `names`; how many."""
+    import pyarrow as pa
+
+    names = read_names(connection)
+    some = candidates(names.canonical, names.types, names.documents, settings)
+    found = find_senses(connection, some, embedder)
+    if not found:
+        return 0
+    connection.register("given", pa.Table.from_pylist([asdict(sense) for sense in found]))
+    connection.execute(_GIVE_SENSES)
+    connection.unregister("given")
+    connection.execute("DROP TABLE names")
+    _create(connection, _NAMES)
+    return len({(sense.name_id, sense.sense) for sense in found})
+
+
 def _resolve(
     connection: duckdb.DuckDBPyConnection, separations: Collection[Separation], result: Consolidated
 ) -> None:
@@ -192,30 +219,42 @@ def _load(connection: duckdb.DuckDBPyConnection, resolved: Resolved, document_id
 
 _DOCUMENT_IDS = "SELECT document_id FROM document_numbers ORDER BY document"
 
-_NAMES = {
+_MENTIONS = {
     "name_mentions": """
-        SELECT name_id, chunk_id, start, "end", any_value(document_id) AS document_id,
+        SELECT name_id, chunk_id, start, "end", name_id AS found_id, '' AS sense,
+               any_value(document_id) AS document_id,
                any_value(surface) AS surface, max(confidence) AS confidence,
                any_value(canonical) AS canonical, any_value(type) AS type, min(name) AS name,
                min(sentence) AS sentence
         FROM found_names GROUP BY name_id, chunk_id, start, "end\"""",
+}
+_GIVE_SENSES = """
+    UPDATE name_mentions SET name_id = content_id('e', canonical, type, g.sense), sense = g.sense
+    FROM given g WHERE g.name_id = name_mentions.found_id AND g.document_id = name_mentions.document_id"""
+_NAMES = {
     "names": """
         SELECT row_number() OVER (ORDER BY name_id) - 1 AS number, *
         FROM (SELECT name_id, any_value(canonical) AS canonical, any_value(type) AS type,
-                     sum(confidence ORDER BY chunk_id, start, "end") AS votes,
+                     any_value(sense) AS sense, sum(confidence ORDER BY chunk_id, start, "end") AS votes,
                      count(DISTINCT document_id) AS documents
               FROM name_mentions GROUP BY name_id)""",
+}
+_LINKS = {
     "document_numbers": """
         SELECT row_number() OVER (ORDER BY document_id) - 1 AS document, document_id
         FROM (SELECT DISTINCT document_id FROM found_links)""",
     # Most certain first; what follows is only there to make the order total.
     "links": """
-        SELECT row_number() OVER (ORDER BY score DESC, document_id, kind, a.number, t.number, chunk_id,
+        SELECT row_number() OVER (ORDER BY score DESC, l.document_id, kind, a.number, t.number, chunk_id,
                                   start, "end") - 1 AS link,
-               d.document, a.number AS alias, t.number AS target, kind, score, document_id, chunk_id,
+               d.document, a.number AS alias, t.number AS target, kind, score, l.document_id, chunk_id,
                start, "end"
-        FROM found_links l JOIN names a ON a.name_id = l.alias_id JOIN names t ON t.name_id = l.target_id
-        JOIN document_numbers d USING (document_id)""",
+        FROM found_links l JOIN document_numbers d USING (document_id)
+        JOIN (SELECT DISTINCT document_id, found_id, name_id FROM name_mentions) am
+            ON am.document_id = l.document_id AND am.found_id = l.alias_id
+        JOIN (SELECT DISTINCT document_id, found_id, name_id FROM name_mentions) tm
+            ON tm.document_id = l.document_id AND tm.found_id = l.target_id
+        JOIN names a ON a.name_id = am.name_id JOIN names t ON t.name_id = tm.name_id""",
 }
 
 _FACTS = {
@@ -224,30 +263,31 @@ _FACTS = {
         FROM local_homes h JOIN names n USING (number) JOIN name_entities e ON e.number = h.home""",
     # Where a name stands in a document, whose it is.
     "whose": """
-        SELECT m.document_id, m.name_id, coalesce(l.entity_id, e.entity_id) AS entity_id,
+        SELECT m.document_id, m.name_id, m.found_id, m.sense, coalesce(l.entity_id, e.entity_id) AS entity_id,
                coalesce(l.type, e.type) AS type, l.entity_id IS NULL AND e.is_first AS is_first
-        FROM (SELECT DISTINCT document_id, name_id FROM name_mentions) m
+        FROM (SELECT DISTINCT document_id, name_id, found_id, sense FROM name_mentions) m
         JOIN names n USING (name_id) JOIN name_entities e USING (number)
         LEFT JOIN local_entities l ON l.document_id = m.document_id AND l.name_id = m.name_id""",
     "mention_rows": """
         SELECT w.entity_id, m.chunk_id, m.start, m."end", any_value(m.surface) AS surface,
                max(m.confidence) AS confidence, any_value(w.type) AS type, min(m.name) AS name,
-               min(m.sentence) AS sentence, bool_or(w.is_first) AS is_first
+               min(m.sentence) AS sentence, bool_or(w.is_first) AS is_first,
+               max(CASE WHEN w.is_first THEN m.sense END) AS sense
         FROM name_mentions m JOIN whose w ON w.document_id = m.document_id AND w.name_id = m.name_id
         GROUP BY w.entity_id, m.chunk_id, m.start, m."end\"""",
     "stated_relations": """
         SELECT content_id('r', h.entity_id, r.type, t.entity_id) AS relation_id, h.entity_id AS head_id,
                r.type, t.entity_id AS tail_id, r.chunk_id, r.confidence, r.sentence, r.verified
         FROM found_relations r
-        JOIN whose h ON h.document_id = r.document_id AND h.name_id = r.head_name
-        JOIN whose t ON t.document_id = r.document_id AND t.name_id = r.tail_name
+        JOIN whose h ON h.document_id = r.document_id AND h.found_id = r.head_name
+        JOIN whose t ON t.document_id = r.document_id AND t.found_id = r.tail_name
         SEMI JOIN allowed_relations a ON a.type = r.type AND a.head = h.type AND a.tail = t.type
         WHERE h.entity_id <> t.entity_id OR r.loop""",
     "stated_attributes": """
         SELECT content_id('a', o.entity_id, x.type, x.folded) AS attribute_id, o.entity_id, x.type, x.value,
                x.chunk_id, x.start, x."end", x.confidence, x.verified
         FROM found_attributes x
-        JOIN whose o ON o.document_id = x.document_id AND o.name_id = x.owner_name
+        JOIN whose o ON o.document_id = x.document_id AND o.found_id = x.owner_name
         SEMI JOIN allowed_attributes a ON a.type = x.type AND a.owner = o.type""",
     # One row per distinct fact and chunk, then per fact. Facts below the threshold end here, and those that
     # were refuted in every chunk; a chunk in which a fact was refuted adds nothing to its confidence.
@@ -294,7 +334,8 @@ _QUERIES = {
                         FILTER (WHERE m.start IS NOT NULL), '') AS description,
                list_sort(any_value(f.names)[2:]) AS aliases, count(m.start) AS mentions,
                coalesce(any_value(d.degree), 0) AS degree,
-               least(1.0, sum(m.confidence ORDER BY m.chunk_id, m.start, m."end") / count(*)) AS confidence
+               least(1.0, sum(m.confidence ORDER BY m.chunk_id, m.start, m."end") / count(*)) AS confidence,
+               coalesce(max(m.sense), '') AS sense
         FROM mention_rows m JOIN forms f USING (entity_id) LEFT JOIN degrees d USING (entity_id)
         GROUP BY m.entity_id ORDER BY m.entity_id""",
     "mentions": """

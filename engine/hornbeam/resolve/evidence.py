@@ -18,8 +18,6 @@ class EvidenceKind(StrEnum):
     PARTIAL = "partial"  # a part of a name after the whole, in one document
     APPOSITION = "apposition"  # an epithet that always stands right before one name, in unspaced scripts
     TYPE = "type"  # the same name under another type, in one document
-    CONTEXT = "context"  # alike names in alike company, in different documents
-    MODEL = "model"  # the model was asked and said yes
 
 
 #: How sure each kind is where nothing else is known: measured on documents with known aliases, see
@@ -35,7 +33,7 @@ SCORES = {
     EvidenceKind.APPOSITION: 0.9,
 }
 #: Likeness, which is not transitive; everything else is firm.
-LOOSE = frozenset({EvidenceKind.SLIP, EvidenceKind.APPOSITION, EvidenceKind.CONTEXT, EvidenceKind.MODEL})
+LOOSE = frozenset({EvidenceKind.SLIP})
 #: Tells of names in the document where it stands, and in no other.
 LOCAL = frozenset({EvidenceKind.PARTIAL, EvidenceKind.TYPE})
 #: Points from an alias to the one thing that it stands for; one of two things is each only where it is said.

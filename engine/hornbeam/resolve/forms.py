@@ -22,6 +22,12 @@ pty pte llp lp kk records and & ооо оао зао пао ао
 """
 #: What a company may be called with or without.
 _COMPANY = frozenset(_COMPANY_WORDS.split())
+_TITLE_WORDS = """
+mr dr prof professor sir captain capt president senator sen governor gov general gen colonel col lieutenant lt
+sergeant sgt major judge justice minister chancellor reverend rev father archbishop bishop cardinal господин
+доктор профессор генерал капитан президент
+"""
+_TITLES = frozenset(_TITLE_WORDS.split())
 _ACRONYM_LETTERS = (2, 10)
 _CYRILLIC_WORD = regex.compile(r"[\p{Cyrillic}]{4,}")
 _CASES = """
@@ -87,6 +93,12 @@ def is_person_part(short: Sequence[str], full: Sequence[str]) -> bool:
         (word,) = short
         return len(word) > 1 and word in (full[0], full[-1])
     return short[-1] == full[-1] and _in_order(short[:-1], full[:-1])
+
+
+def without_title(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words of a person's name after titles that tell nobody from anybody: "Dr. Weber" is Weber."""
+    first = next((place for place, word in enumerate(words) if word not in _TITLES), len(words))
+    return words[first:] or words
 
 
 def is_given_name(short: str, full: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 
@@ -15,6 +15,7 @@ from hornbeam.resolve.forms import (
     is_person_part,
     one_slip_apart,
     stem_key,
+    without_title,
 )
 from hornbeam.resolve.kinds import NameKind, name_kind
 from hornbeam.resolve.names import is_unspaced, name_words, ordinals_of, spelling_key
@@ -22,12 +23,14 @@ from hornbeam.resolve.statements import stated_links
 
 #: Longer names that hold a shorter one; with more of them the shorter one tells nothing.
 _MOST_WHOLES = 64
+_LEAST_APPOSITIONS = 2
 
 
 def document_links(text: str, names: Sequence[LocalName]) -> list[Link]:
     """Every link between names of one document, in no order of worth; near-linear in the names."""
     links = list(stated_links(text, names))
     links += _same_name(names)
+    links += _appositions(names)
     groups: dict[str, list[int]] = defaultdict(list)
     for number, name in enumerate(names):
         if name_kind(name.type) is not NameKind.QUANTITY:
@@ -60,6 +63,30 @@ def _same_name(names: Sequence[LocalName]) -> Iterator[Link]:
         first, *others = sorted(same, key=lambda number: (-names[number].votes, names[number].type))
         for other in others:
             yield _link(names, other, first, EvidenceKind.TYPE)
+
+
+def _appositions(names: Sequence[LocalName]) -> Iterator[Link]:
+    """An epithet in characters that stands right before one person's name, twice at least and most often:
+    豹子头林冲."""
+    starts = {
+        start: (number, end)
+        for number, name in enumerate(names)
+        if name_kind(name.type) is NameKind.PERSON and is_unspaced(name.canonical)
+        for start, end in name.places
+    }
+    followed: dict[int, Counter[int]] = defaultdict(Counter)
+    places: dict[tuple[int, int], tuple[int, int]] = {}
+    for start, (number, end) in sorted(starts.items()):
+        other, other_end = starts.get(end, (number, end))
+        if other != number and names[other].type == names[number].type:
+            followed[number][other] += 1
+            places.setdefault((number, other), (start, other_end))
+    for number, others in followed.items():
+        other, times = min(others.items(), key=lambda item: (-item[1], item[0]))
+        if times >= _LEAST_APPOSITIONS and 2 * times > others.total():
+            start, end = places[number, other]
+            score = SCORES[EvidenceKind.APPOSITION]
+            yield Link(number, other, EvidenceKind.APPOSITION, start, end, score)
 
 
 def _by_form(names: Sequence[LocalName], members: Sequence[int], kind: NameKind) -> Iterator[Link]:
@@ -120,7 +147,7 @@ def _slips(names: Sequence[LocalName], members: Sequence[int]) -> Iterator[Link]
 
 def _partial(names: Sequence[LocalName], members: Sequence[int], kind: NameKind) -> Iterator[Link]:
     """A part of a name stands for the whole, which was written before, where only one whole has it."""
-    words = {number: _plain_words(names[number].canonical) for number in members}
+    words = {number: without_title(_plain_words(names[number].canonical)) for number in members}
     holding: dict[str, list[int]] = defaultdict(list)
     for number in members:
         for word in set(words[number]):
@@ -134,6 +161,8 @@ def _partial(names: Sequence[LocalName], members: Sequence[int], kind: NameKind)
             return is_company_part(words[short], words[whole])
         if is_unspaced(first) or is_unspaced(second):
             return is_given_name(first, second)
+        if words[short] == words[whole]:
+            return len(first) < len(second)  # with a title, or another one
         return is_person_part(words[short], words[whole])
 
     for number in members:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from hornbeam.records import content_id
@@ -30,6 +31,7 @@ class Names:
 
     canonical: list[str]
     types: list[str]
+    senses: list[str]  # what tells it from others of its canonical name and type; mostly empty
     votes: list[float]  # confidence over all its mentions
     documents: list[int]  # that it stands in
 
@@ -64,6 +66,7 @@ def resolve(
     Args:
         edges: most certain first; the order decides where edges contradict each other.
         document_ids: by number.
+        separations: names that no chain of edges may bring together; edges between them are left out before.
     """
     return _Resolver(names, document_ids, separations).run(edges)
 
@@ -74,7 +77,6 @@ class _Resolver:
     ) -> None:
         self._names = names
         self._document_ids = document_ids
-        self._apart = {separation.merge_id for separation in separations}
         self._clusters = Clusters(len(names.canonical), self._alike)
         self._node_of: dict[tuple[int, int], int] = {}  # (document, name) → its own node
         self._name_of: list[int] = list(range(len(names.canonical)))  # node → name
@@ -86,12 +88,11 @@ class _Resolver:
         # The nodes of documents first: an edge may lead to another name's own node.
         taken = []
         for edge in local:
-            if (edge.document, edge.alias) not in self._node_of and not self._is_apart(edge):
+            if (edge.document, edge.alias) not in self._node_of:
                 self._own_node(edge.document, edge.alias)
                 taken.append(edge)
         for edge in everywhere:
-            if not self._is_apart(edge):
-                self._join(edge, edge.alias, edge.target, in_document=False)
+            self._join(edge, edge.alias, edge.target, in_document=False)
         for edge in taken:
             target = self._node_of.get((edge.document, edge.target), edge.target)
             self._join(edge, self._node_of[edge.document, edge.alias], target, in_document=True)
@@ -131,7 +132,7 @@ class _Resolver:
 
     def _holds_locally(self, edge: Edge) -> bool:
         """A single name of a person, or a part of the other name, means somebody else elsewhere."""
-        if edge.kind in LOCAL:
+        if edge.kind in LOCAL or self._names.senses[edge.alias] or self._names.senses[edge.target]:
             return True
         canonical = self._names.canonical[edge.alias]
         words = name_words(canonical)
@@ -145,13 +146,6 @@ class _Resolver:
         first, second = edge.alias, edge.target
         return (names.canonical[first], names.types[first]), (names.canonical[second], names.types[second])
 
-    def _is_apart(self, edge: Edge) -> bool:
-        """Whether a person told the two names apart, here or everywhere."""
-        if not self._apart:
-            return False
-        here = merge_id(self._document_ids[edge.document], *self._pair(edge))
-        return here in self._apart or merge_id(None, *self._pair(edge)) in self._apart
-
     def _join(self, edge: Edge, alias: int, target: int, *, in_document: bool) -> None:
         if self._clusters.union(alias, target, firm=edge.kind not in LOOSE):
             self._merged.append((edge, in_document))
@@ -161,11 +155,14 @@ class _Resolver:
         self._apart_of: dict[int, list[tuple[int, str | None]]] = defaultdict(list)  # name → (other, where)
         wanted = {(s.name, s.type) for s in separations} | {(s.other_name, s.other_type) for s in separations}
         pairs = zip(self._names.canonical, self._names.types, strict=True) if wanted else ()
-        number_of = {pair: number for number, pair in enumerate(pairs) if pair in wanted}
+        numbers_of: dict[tuple[str, str], list[int]] = defaultdict(list)  # of each sense
+        for number, pair in enumerate(pairs):
+            if pair in wanted:
+                numbers_of[pair].append(number)
         for separation in separations:
-            first = number_of.get((separation.name, separation.type))
-            second = number_of.get((separation.other_name, separation.other_type))
-            if first is not None and second is not None:
+            ours = numbers_of[separation.name, separation.type]
+            theirs = numbers_of[separation.other_name, separation.other_type]
+            for first, second in product(ours, theirs):
                 self._apart_of[first].append((second, separation.document_id))
                 self._apart_of[second].append((first, separation.document_id))
                 self._clusters.forbid(first, second)
@@ -204,7 +201,8 @@ class _Resolver:
             (node for node in by_itself if names.types[node] == kind),
             key=lambda node: (names.votes[node], names.canonical[node]),
         )
-        entity = content_id("e", names.canonical[first], kind)
+        sense = (names.senses[first],) if names.senses[first] else ()
+        entity = content_id("e", names.canonical[first], kind, *sense)
         for node in own:
             resolved.entity_of[node] = entity
             resolved.type_of[node] = kind
@@ -214,9 +212,11 @@ class _Resolver:
 def read_names(connection: duckdb.DuckDBPyConnection) -> Names:
     """The table `names`, in the order of its numbers."""
     columns: Any = connection.sql(
-        "SELECT canonical, type, votes, documents FROM names ORDER BY number"
+        "SELECT canonical, type, sense, votes, documents FROM names ORDER BY number"
     ).to_arrow_table()
-    return Names(*(columns[name].to_pylist() for name in ("canonical", "type", "votes", "documents")))
+    return Names(
+        *(columns[name].to_pylist() for name in ("canonical", "type", "sense", "votes", "documents"))
+    )
 
 
 def read_edges(connection: duckdb.DuckDBPyConnection) -> list[Edge]:

@@ -19,6 +19,7 @@ from hornbeam.records import TABLES, ChunkState, arrow_schema, content_id
 from hornbeam.resolve.evidence import EvidenceKind, LocalName
 from hornbeam.resolve.in_document import document_links
 from hornbeam.resolve.names import canonical_name
+from hornbeam.resolve.separations import Separation, merge_id
 from hornbeam.store.table_files import TableWriters
 
 _DESCRIPTION_CHARACTERS = 240
@@ -87,16 +88,22 @@ STAGED = {
 
 
 def stage(
-    documents: Iterable[DocumentInput], tables: Path, scratch: Path, kinds: Collection[EvidenceKind]
+    documents: Iterable[DocumentInput],
+    tables: Path,
+    scratch: Path,
+    kinds: Collection[EvidenceKind],
+    separations: Collection[Separation],
 ) -> dict[str, int]:
     """Write the table `documents` and the staged files; returns rows by table.
 
     Args:
         kinds: of evidence that count.
+        separations: nothing links what people told apart.
     """
     import pyarrow as pa
 
     columns_of = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
+    apart = {separation.merge_id for separation in separations}
     with TableWriters() as writers:
         for name, columns in STAGED.items():
             writers.open(name, scratch, pa.schema([(column, columns_of[kind]) for column, kind in columns]))
@@ -114,7 +121,7 @@ def stage(
                 })  # fmt: skip
                 for name, row in _found_rows(chunk):
                     writers.add(name, row)
-            for row in _link_rows(document, kinds):
+            for row in _link_rows(document, kinds, apart):
                 writers.add("found_links", row)
         return {"documents": writers.rows("documents")}
 
@@ -160,10 +167,17 @@ def _identity(entity: FoundEntity) -> str:
     return name_id(entity.identity or canonical_name(entity.name), entity.type)
 
 
-def _link_rows(document: DocumentInput, kinds: Collection[EvidenceKind]) -> Iterator[dict[str, Any]]:
+def _link_rows(
+    document: DocumentInput, kinds: Collection[EvidenceKind], apart: set[str]
+) -> Iterator[dict[str, Any]]:
     names = local_names(document)
     for link in document_links(document.text, names):
-        if link.kind in kinds and (place := _chunk_of(document, link.start, link.end)):
+        if link.kind not in kinds:
+            continue
+        pair = [(name.canonical, name.type) for name in (names[link.alias], names[link.target])]
+        if apart and not apart.isdisjoint(merge_id(where, *pair) for where in (document.document_id, None)):
+            continue
+        if place := _chunk_of(document, link.start, link.end):
             yield {
                 "document_id": document.document_id, "kind": link.kind.value, "score": link.score,
                 "alias_id": name_id(names[link.alias].canonical, names[link.alias].type),

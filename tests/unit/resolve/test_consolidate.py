@@ -13,6 +13,7 @@ from hornbeam.resolve.consolidate import write_graph_tables
 from hornbeam.resolve.staging import ChunkInput, DocumentInput, Sentences
 from hornbeam.settings import ResolveSettings
 from hornbeam.store import table_files
+from support.version_by_hand import HashedWords
 
 GRAPH_TABLES = [name for name in TABLES if not name.startswith("communit")]
 
@@ -83,6 +84,7 @@ def write(
         scratch,
         settings=ResolveSettings(),
         schema=None,
+        embedder=HashedWords(),
         min_confidence=min_confidence,
         memory_limit_mib=512,
     ).rows

@@ -13,6 +13,7 @@ from hornbeam.resolve.separations import Separation, separation_of
 from hornbeam.resolve.staging import ChunkInput, DocumentInput
 from hornbeam.schema import GraphSchema
 from hornbeam.settings import ResolveSettings
+from support.version_by_hand import HashedWords
 
 Rows = dict[str, list[dict[str, Any]]]
 
@@ -73,6 +74,7 @@ def write(
         scratch,
         settings=ResolveSettings.model_validate(settings),
         schema=schema,
+        embedder=HashedWords(),
         separations=separations,
         min_confidence=0.0,
         memory_limit_mib=512,
@@ -208,7 +210,6 @@ def test_what_was_told_apart_stays_apart_and_nothing_else_changes(tmp_path: Path
 
     rows, done = write(tmp_path / "after", [IDRISS, SULTAN], separations=[apart])
     assert names(rows) == {("Ramey Idriss",), ("Idriss",)}
-    assert surfaces(rows, "Idriss") == [("c-d1", "Idriss"), ("c-d2", "Idriss")]
     assert rows["merges"] == []
     assert done.merges == {}
     plain, _ = write(tmp_path / "plain", [IDRISS, SULTAN], without="partial")
@@ -247,3 +248,62 @@ def test_an_imported_identity_is_never_resolved(tmp_path: Path) -> None:
     rows, _ = write(tmp_path, [imported])
     assert names(rows) == {("Ramey Idriss",), ("Idriss",)}
     assert rows["merges"] == []
+
+
+SENTENCES = {
+    "d1": "Jackson sang a song on stage with a band.",
+    "d2": "Jackson sang a song with a band on stage again.",
+    "d3": "Quarterly shipping tonnage fell, wrote Jackson.",
+}
+
+
+def told_of(name: str) -> list[DocumentInput]:
+    return [
+        document(key, text.replace("Jackson", name), [(name, "person")]) for key, text in SENTENCES.items()
+    ]
+
+
+def test_a_single_name_is_another_person_where_nothing_connects_its_documents(tmp_path: Path) -> None:
+    rows, done = write(tmp_path / "single", told_of("Jackson"))
+    first, second = sorted(rows["entities"], key=lambda row: -row["mentions"])
+    assert (first["name"], first["mentions"], first["sense"]) == ("Jackson", 2, "")
+    assert (second["name"], second["mentions"], second["sense"]) == ("Jackson", 1, "d3")
+    assert done.homonyms == 1
+
+    rows, done = write(tmp_path / "off", told_of("Jackson"), homonyms="off")
+    assert len(rows["entities"]) == 1
+    assert (rows["entities"][0]["entity_id"], done.homonyms) == (first["entity_id"], 0)
+
+
+def test_a_full_name_is_one_person_by_default(tmp_path: Path) -> None:
+    rows, _ = write(tmp_path, told_of("Mahalia Jackson"))
+    assert len(rows["entities"]) == 1
+
+
+def test_company_that_few_documents_have_connects_what_is_said_differently(tmp_path: Path) -> None:
+    with_friend = [
+        document(
+            one.document_id,
+            f"{one.text} Otto Lenz came.",
+            [("Jackson", "person"), ("Otto Lenz", "person")],
+        )
+        for one in told_of("Jackson")
+    ]
+    rows, done = write(tmp_path, with_friend)
+    assert len(rows["entities"]) == 2
+    assert done.homonyms == 0
+
+
+def test_facts_of_a_homonym_are_its_own(tmp_path: Path) -> None:
+    documents = told_of("Jackson")[:2]
+    documents.append(
+        document(
+            "d3",
+            SENTENCES["d3"] + " Jackson knows Lenz.",
+            [("Jackson", "person"), ("Lenz", "person")],
+            [("Jackson", "knows", "Lenz")],
+        )
+    )
+    rows, _ = write(tmp_path, documents)
+    (head,) = (row["head_id"] for row in rows["relations"])
+    assert next(row["sense"] for row in rows["entities"] if row["entity_id"] == head) == "d3"
