@@ -129,6 +129,9 @@ class ResolveSettings(Section):
         "document",
         description="document: a name with two types in one document is one thing, of the likelier",
     )
+    neighbours: int = Field(
+        0, ge=0, description="names nearest to a name that may be forms of it in other documents; 0: none"
+    )
     homonyms: Literal["off", "single", "all"] = Field(
         "single",
         description="names that may be different things in different documents; single: a person's only name",

@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 from hornbeam.index.embedder import TextEmbedder
 from hornbeam.records import TABLES, arrow_schema, content_id
+from hornbeam.resolve.across import find_across
 from hornbeam.resolve.evidence import kinds_that_count
 from hornbeam.resolve.resolution import Resolved, read_edges, read_names, resolve
 from hornbeam.resolve.senses import candidates, find_senses
-from hornbeam.resolve.separations import Separation
+from hornbeam.resolve.separations import Separation, merge_id
 from hornbeam.resolve.staging import STAGED, DocumentInput, stage
 from hornbeam.schema.model import GraphSchema
 from hornbeam.settings import ResolveSettings
@@ -88,6 +89,7 @@ def write_graph_tables(
         _create(connection, _NAMES)
         result = Consolidated(counts)
         result.homonyms = _tell_homonyms(connection, settings, embedder)
+        _link_across(connection, settings, embedder, separations)
         _create(connection, _LINKS)
         _resolve(connection, separations, result)
         _create(connection, _FACTS, min_confidence)
@@ -171,6 +173,30 @@ def _tell_homonyms(
     return len({(sense.name_id, sense.sense) for sense in found})
 
 
+def _link_across(
+    connection: duckdb.DuckDBPyConnection,
+    settings: ResolveSettings,
+    embedder: TextEmbedder,
+    separations: Collection[Separation],
+) -> None:
+    """`across_links`: what is told of names whatever document they stand in."""
+    import pyarrow as pa
+
+    names = read_names(connection)
+    apart = {separation.merge_id for separation in separations}
+    found = [
+        link
+        for link in find_across(connection, names, embedder, settings.neighbours, kinds_that_count(settings))
+        if merge_id(None, *((names.canonical[n], names.types[n]) for n in (link.alias, link.target)))
+        not in apart
+    ]
+    columns = {"alias": pa.int64(), "target": pa.int64(), "kind": pa.string(), "score": pa.float64()}
+    given = pa.Table.from_pylist([asdict(link) for link in found], schema=pa.schema(columns))
+    connection.register("given", given)
+    connection.execute("CREATE TEMP TABLE across_links AS SELECT * FROM given")
+    connection.unregister("given")
+
+
 def _resolve(
     connection: duckdb.DuckDBPyConnection, separations: Collection[Separation], result: Consolidated
 ) -> None:
@@ -240,21 +266,29 @@ _NAMES = {
               FROM name_mentions GROUP BY name_id)""",
 }
 _LINKS = {
+    "all_links": """
+        WITH of_document AS (SELECT DISTINCT document_id, found_id, name_id FROM name_mentions),
+        first_place AS (
+            SELECT number, document_id, chunk_id, start, "end"
+            FROM name_mentions JOIN names USING (name_id)
+            WHERE start IS NOT NULL AND number IN (SELECT alias FROM across_links)
+            QUALIFY row_number() OVER (PARTITION BY number ORDER BY document_id, chunk_id, start, "end") = 1)
+        SELECT a.number AS alias, t.number AS target, kind, score, l.document_id, chunk_id, start, "end"
+        FROM found_links l
+        JOIN of_document am ON am.document_id = l.document_id AND am.found_id = l.alias_id
+        JOIN of_document tm ON tm.document_id = l.document_id AND tm.found_id = l.target_id
+        JOIN names a ON a.name_id = am.name_id JOIN names t ON t.name_id = tm.name_id
+        UNION ALL
+        SELECT x.alias, x.target, x.kind, x.score, p.document_id, p.chunk_id, p.start, p."end"
+        FROM across_links x JOIN first_place p ON p.number = x.alias""",
     "document_numbers": """
         SELECT row_number() OVER (ORDER BY document_id) - 1 AS document, document_id
-        FROM (SELECT DISTINCT document_id FROM found_links)""",
+        FROM (SELECT DISTINCT document_id FROM all_links)""",
     # Most certain first; what follows is only there to make the order total.
     "links": """
-        SELECT row_number() OVER (ORDER BY score DESC, l.document_id, kind, a.number, t.number, chunk_id,
-                                  start, "end") - 1 AS link,
-               d.document, a.number AS alias, t.number AS target, kind, score, l.document_id, chunk_id,
-               start, "end"
-        FROM found_links l JOIN document_numbers d USING (document_id)
-        JOIN (SELECT DISTINCT document_id, found_id, name_id FROM name_mentions) am
-            ON am.document_id = l.document_id AND am.found_id = l.alias_id
-        JOIN (SELECT DISTINCT document_id, found_id, name_id FROM name_mentions) tm
-            ON tm.document_id = l.document_id AND tm.found_id = l.target_id
-        JOIN names a ON a.name_id = am.name_id JOIN names t ON t.name_id = tm.name_id""",
+        SELECT row_number() OVER (ORDER BY score DESC, document_id, kind, alias, target, chunk_id, start,
+                                  "end") - 1 AS link, document, l.*
+        FROM all_links l JOIN document_numbers USING (document_id)""",
 }
 
 _FACTS = {

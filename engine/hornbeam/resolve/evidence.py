@@ -16,6 +16,7 @@ class EvidenceKind(StrEnum):
     SLIP = "slip"  # one letter of a long word
     INFLECTION = "inflection"  # Москвы and Москва
     PARTIAL = "partial"  # a part of a name after the whole, in one document
+    CONTEXT = "context"  # could be forms of one name, in like company, in different documents
     APPOSITION = "apposition"  # an epithet that always stands right before one name, in unspaced scripts
     TYPE = "type"  # the same name under another type, in one document
 
@@ -31,9 +32,10 @@ SCORES = {
     EvidenceKind.INFLECTION: 0.93,
     EvidenceKind.SLIP: 0.91,
     EvidenceKind.APPOSITION: 0.9,
+    EvidenceKind.CONTEXT: 0.9,
 }
 #: Likeness, which is not transitive; everything else is firm.
-LOOSE = frozenset({EvidenceKind.SLIP})
+LOOSE = frozenset({EvidenceKind.SLIP, EvidenceKind.CONTEXT})
 #: Tells of names in the document where it stands, and in no other.
 LOCAL = frozenset({EvidenceKind.PARTIAL, EvidenceKind.TYPE})
 #: Points from an alias to the one thing that it stands for; one of two things is each only where it is said.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 #: names of people, of all others.
 ALIKE = (0.15, 0.0)
 #: Documents that hold a name which tells something of its company: this many at most, or this share of all.
-_RARE = (5, 0.02)
+RARE = (5, 0.02)
 #: Sentences of a document that tell of a name.
 _SENTENCES = 3
 #: Documents most like a document that are looked at.
@@ -81,14 +81,14 @@ def find_senses(
             told[number].append(_Told(*row))
         company: dict[int, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
         for number, document, other in connection.execute(
-            _COMPANY.format(numbers=numbers, few=_RARE[0], share=_RARE[1])
+            _COMPANY.format(numbers=numbers, few=RARE[0], share=RARE[1])
         ).fetchall():
             company[number][document].add(other)
         texts = [text for rows in told.values() for row in rows for text in row.sentences]
         vectors = dict(zip(texts, embedder.encode(texts), strict=True)) if texts else {}
         for number, rows in told.items():
             groups = connected(
-                [_mean([vectors[text] for text in row.sentences]) for row in rows],
+                [mean_vector([vectors[text] for text in row.sentences]) for row in rows],
                 [company[number][row.document_id] for row in rows],
                 portion[number],
             )
@@ -150,7 +150,7 @@ def connected(
     return list(groups.values())
 
 
-def _mean(vectors: list[NDArray[np.float32]]) -> NDArray[np.float32]:
+def mean_vector(vectors: list[NDArray[np.float32]]) -> NDArray[np.float32]:
     import numpy as np
 
     mean: Any = np.sum(vectors, axis=0)
