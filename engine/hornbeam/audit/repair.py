@@ -56,7 +56,7 @@ def repair_index(
     The caller holds the index's `write_lock`.
 
     Args:
-        open_embedder: called only if vectors are to be made again.
+        open_embedder: called only if graph tables or vectors are to be made again.
 
     Raises:
         StoreError: the index cannot be written.
@@ -100,7 +100,7 @@ def _mend_version(
             done += _move(version, building, ["schema.json"])
         if bad_tables - _COMMUNITY_TABLES:
             progress.say("repair: tables from stored results")
-            _write_graph_tables(ledger, building, settings)
+            _write_graph_tables(ledger, building, settings, open_embedder(version))
             done += _move(version, building, sorted(bad_tables - _COMMUNITY_TABLES))
         if bad_tables & _COMMUNITY_TABLES and not any(
             name.startswith(("rows/", "graph/")) for name in damaged
@@ -139,7 +139,7 @@ def _files_of(version: Version, stores: Iterable[str]) -> set[str]:
     }
 
 
-def _write_graph_tables(ledger: Ledger, building: Path, settings: Settings) -> None:
+def _write_graph_tables(ledger: Ledger, building: Path, settings: Settings, embedder: TextEmbedder) -> None:
     texts = text_recipe(ledger)
     scratch = building / "scratch"
     scratch.mkdir()
@@ -149,6 +149,7 @@ def _write_graph_tables(ledger: Ledger, building: Path, settings: Settings) -> N
         scratch,
         settings=settings.resolve,
         schema=published_schema(ledger, texts.schema if texts else None),
+        embedder=embedder,
         separations=read_separations(ledger),
         min_confidence=settings.extract.min_confidence,
         memory_limit_mib=_MEMORY_MIB,
