@@ -23,11 +23,12 @@ from hornbeam.llm.protocol import LanguageModel
 from hornbeam.llm.replay import RecordingModel, ReplayModel
 from hornbeam.llm.tokenizer import DirectoryTokenizer
 from hornbeam.pipeline.extraction import extract_chunks
-from hornbeam.pipeline.reading import read_documents
-from hornbeam.pipeline.recipe import make_recipe
+from hornbeam.pipeline.reading import Reader
+from hornbeam.pipeline.recipe import make_recipe, reading_key
 from hornbeam.progress import Progress
 from hornbeam.schema import GraphSchema
 from hornbeam.settings import Settings
+from hornbeam.stopping import StopRequest
 from hornbeam.store.ledger import Ledger
 
 
@@ -102,9 +103,10 @@ def _extract(
         run = ledger.runs.start()
         began = time.process_time()
         corpus = read_corpus([path], settings.corpus)
-        read_documents(corpus, ledger, run, chunker, recipe.chunking, Progress(quiet=True))
+        key, quiet, stop = reading_key(settings, recipe), Progress(quiet=True), StopRequest()
+        Reader(ledger, run, chunker, recipe.chunking, key, quiet, str, stop).read(corpus)
         middle = time.process_time()
-        report = extract_chunks(ledger, run, extractor, recipe, Progress(quiet=True))
+        report = extract_chunks(ledger, run, extractor, recipe, quiet, stop)
         ended = time.process_time()
     if report.unsettled:
         raise UsageError(

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hornbeam.corpus import Chunker, read_corpus
+from hornbeam.corpus import Chunker, Root, ShownSources, read_changed, roots_of
 from hornbeam.evolve.asking import asker_of
 from hornbeam.extract.stages import Extractor
 from hornbeam.extract.tiers import chunk_extractor
@@ -23,28 +23,42 @@ from hornbeam.extract.verification import Verifier
 from hornbeam.index.embedder import TextEmbedder
 from hornbeam.llm.protocol import LanguageModel
 from hornbeam.pipeline.extraction import extract_chunks
+from hornbeam.pipeline.forgetting import forget_named, forget_vanished
 from hornbeam.pipeline.importing import published_schema
 from hornbeam.pipeline.inheritance import inherit_results, inherited_results
 from hornbeam.pipeline.proposing import Proposing, ProposingReport
 from hornbeam.pipeline.publishing import Publisher, all_passed, find_finished, model_record
-from hornbeam.pipeline.reading import read_documents
-from hornbeam.pipeline.recipe import make_recipe
+from hornbeam.pipeline.reading import Reader, ReadingReport
+from hornbeam.pipeline.recipe import make_recipe, reading_key
 from hornbeam.pipeline.report import BuildReport, make_report
+from hornbeam.pipeline.scope import remembered_roots, update_scope
 from hornbeam.pipeline.text_recipe import TextRecipe, keep_text_recipe
 from hornbeam.probes import probe_gate
 from hornbeam.progress import Progress
-from hornbeam.records import Document, Rejection, Retry
+from hornbeam.records import Retry
 from hornbeam.schema.model import GraphSchema
 from hornbeam.settings import Settings
+from hornbeam.stopping import StopRequest
+from hornbeam.store.disk import explained
 from hornbeam.store.ledger import Ledger, check_is_index
 from hornbeam.store.lock import write_lock
 from hornbeam.store.promotions import promote
 
 __all__ = ["Build", "BuildReport"]
 
+#: Brings the ledger up to date with the documents; given the ledger and the run's number.
+Reading = Callable[[Ledger, int], ReadingReport]
+
 
 class Build:
-    """One run over one index."""
+    """One run over one index: `run`, `update` or `delete`, once.
+
+    Raises, from each of them:
+        UsageError: what is asked for does not exist.
+        ModelError: the prompt does not fit the model, or the model is gone.
+        StoreError: the index cannot be written, or another process writes it.
+        Interrupted: `stop` was requested.
+    """
 
     def __init__(
         self,
@@ -54,6 +68,7 @@ class Build:
         model: LanguageModel,
         embedder: TextEmbedder,
         progress: Progress,
+        stop: StopRequest | None = None,
     ) -> None:
         self._index = index
         self._settings = settings
@@ -61,6 +76,7 @@ class Build:
         self._model = model
         self._embedder = embedder
         self._progress = progress
+        self._stop = stop or StopRequest()
         self._extractor = chunk_extractor(model, schema, settings.extract, embedder)
         self._verifier = (
             Verifier(self._extractor, schema, settings.extract)
@@ -79,69 +95,148 @@ class Build:
         self._report = BuildReport()
 
     def run(self, paths: Sequence[Path | str], retry: Collection[Retry] = ()) -> BuildReport:
-        """Read `paths`, bring the index up to date and publish a version.
+        """Read `paths`, add to the index what is new in them, and publish a version, organised from scratch.
+
+        Documents of other paths, and those whose file is gone, stay.
 
         Args:
-            retry: take up chunks of these kinds again and no others.
-
-        Raises:
-            UsageError: a path does not exist.
-            ModelError: the prompt does not fit the model.
-            StoreError: the index cannot be written, or another process writes it; there is none to retry.
+            retry: read nothing; take up chunks of these kinds again and no others.
         """
-        chunk = self._settings.chunk
-        # These complain before anything is written.
-        self._extractor.check_room(chunk.max_tokens)
-        if self._asker is not None:
-            self._asker.check_room(chunk.max_tokens)
-        corpus: Iterator[Document | Rejection] = iter(())
         if retry:
-            check_is_index(self._index)
-        else:
-            corpus = read_corpus(paths, self._settings.corpus)
-        chunker = Chunker(self._model.tokenizer, chunk.max_tokens, chunk.overlap_tokens)
-        with write_lock(self._index), Ledger(self._index, create=True) as ledger:
-            publisher = self._publisher(ledger)
-            run = ledger.runs.start()
-            with self._timed("read"):
-                reading = read_documents(corpus, ledger, run, chunker, self._recipe.chunking, self._progress)
-            with self._timed("extract"):
-                inherit_results(
-                    ledger,
-                    self._index,
-                    self._recipe,
-                    self._schema,
-                    self._settings,
-                    self._model,
-                    self._embedder,
-                    self._progress,
-                )
-                extraction = extract_chunks(
-                    ledger, run, self._extractor, self._recipe, self._progress, retry, self._verifier
-                )
-            inputs = publisher.inputs(ledger, extraction.unsettled)
-            version = existing = find_finished(self._index, inputs)
-            if version is None:
-                version = publisher.publish(ledger, run, inputs)
-            elif all_passed(version):
-                promote(self._index, version.version_id)
-            proposing = self._propose(ledger, run)
-            self._report = make_report(
-                reading=reading,
-                extraction=extraction,
-                inherited=inherited_results(ledger, self._recipe).chunks,
-                proposing=proposing,
-                version=version,
-                unchanged=existing is not None,
-                usage=ledger.runs.usage(run),
-                seconds=self._seconds,
-                cost=self._settings.cost,
+            return self._bring_up_to_date(
+                lambda ledger, run: ReadingReport(), full=True, create=False, retry=retry
             )
-            with ledger.transaction():
-                for stage, seconds in self._seconds.items():
-                    ledger.runs.add_usage(run, stage, seconds=seconds)
-                ledger.runs.finish(run, version.version_id, json.dumps(self.to_json(), ensure_ascii=False))
+        # Before anything is written.
+        roots = roots_of(paths)
+        files = [path for root in roots for path in root.expand()]
+
+        def read(ledger: Ledger, run: int) -> ReadingReport:
+            self._remember(ledger, roots)
+            reader = self._reader(ledger, run)
+            return reader.read(read_changed(files, self._settings.corpus, reader.known_digest))
+
+        return self._bring_up_to_date(read, full=True)
+
+    def update(
+        self, paths: Sequence[Path | str] = (), *, full: bool = False, allow_empty: bool = False
+    ) -> BuildReport:
+        """Find what is new, changed, moved and gone below the paths that the index was built from, and
+        publish a version in which only the communities that this touches are found anew.
+
+        Args:
+            paths: look only there; one that is new to the index is added to it.
+            full: organise from scratch.
+            allow_empty: also if no document is left below a path.
+        """
+
+        def read(ledger: Ledger, run: int) -> ReadingReport:
+            scope = update_scope(ledger, paths)
+            self._remember(ledger, scope.new_roots)
+            reader = self._reader(ledger, run, skip_deleted=True)
+            reader.read(read_changed(scope.paths, self._settings.corpus, reader.known_digest))
+            forget_vanished(reader, scope, allow_empty=allow_empty)
+            return reader.report
+
+        return self._bring_up_to_date(read, full=full, create=False)
+
+    def delete(self, names: Sequence[str], *, full: bool = False, allow_empty: bool = False) -> BuildReport:
+        """Take documents out of the index, with every fact that no other document states.
+
+        Args:
+            names: document ids, paths of files and folders, or patterns, as `documents` shows them or as the
+                file system does.
+            full: organise from scratch: the version then is the one that was never told of them.
+            allow_empty: also if no document is left.
+        """
+
+        def read(ledger: Ledger, run: int) -> ReadingReport:
+            return forget_named(ledger, names, allow_empty=allow_empty)
+
+        return self._bring_up_to_date(read, full=full, create=False)
+
+    def _remember(self, ledger: Ledger, roots: Sequence[Root]) -> None:
+        with ledger.transaction():
+            ledger.places.add_roots((root.place, root.pattern, root.given) for root in roots)
+
+    def _reader(self, ledger: Ledger, run: int, *, skip_deleted: bool = False) -> Reader:
+        chunk = self._settings.chunk
+        return Reader(
+            ledger,
+            run,
+            Chunker(self._model.tokenizer, chunk.max_tokens, chunk.overlap_tokens),
+            self._recipe.chunking,
+            reading_key(self._settings, self._recipe),
+            self._progress,
+            ShownSources(remembered_roots(ledger)),
+            self._stop,
+            skip_deleted,
+        )
+
+    def _bring_up_to_date(
+        self, read: Reading, *, full: bool, create: bool = True, retry: Collection[Retry] = ()
+    ) -> BuildReport:
+        # These complain before anything is written.
+        self._extractor.check_room(self._settings.chunk.max_tokens)
+        if self._asker is not None:
+            self._asker.check_room(self._settings.chunk.max_tokens)
+        if not create:
+            check_is_index(self._index)
+        with explained(self._index), write_lock(self._index) as left:
+            if left is not None:
+                self._progress.say(f"index: the last writer ({left}) was stopped; going on from where it was")
+            with Ledger(self._index, create=create) as ledger:
+                self._report = self._run(ledger, read, full, retry)
         return self._report
+
+    def _run(self, ledger: Ledger, read: Reading, full: bool, retry: Collection[Retry]) -> BuildReport:
+        run = ledger.runs.start()
+        with self._timed("read"):
+            reading = read(ledger, run)
+        with self._timed("extract"):
+            inherit_results(
+                ledger,
+                self._index,
+                self._recipe,
+                self._schema,
+                self._settings,
+                self._model,
+                self._embedder,
+                self._progress,
+            )
+            extraction = extract_chunks(
+                ledger,
+                run,
+                self._extractor,
+                self._recipe,
+                self._progress,
+                self._stop,
+                retry,
+                self._verifier,
+            )
+        publisher = self._publisher(ledger)
+        inputs = publisher.inputs(ledger, extraction.unsettled)
+        version = existing = find_finished(self._index, inputs, full=full)
+        if version is None:
+            version = publisher.publish(ledger, run, inputs, full=full)
+        elif all_passed(version):
+            promote(self._index, version.version_id)
+        proposing = self._propose(ledger, run)
+        report = make_report(
+            reading=reading,
+            extraction=extraction,
+            inherited=inherited_results(ledger, self._recipe).chunks,
+            proposing=proposing,
+            version=version,
+            unchanged=existing is not None,
+            usage=ledger.runs.usage(run),
+            seconds=self._seconds,
+            cost=self._settings.cost,
+        )
+        with ledger.transaction():
+            for stage, seconds in self._seconds.items():
+                ledger.runs.add_usage(run, stage, seconds=seconds)
+            ledger.runs.finish(run, version.version_id, json.dumps(report.to_json(), ensure_ascii=False))
+        return report
 
     def _propose(self, ledger: Ledger, run: int) -> ProposingReport | None:
         if self._asker is None:
@@ -179,6 +274,7 @@ class Build:
             self._progress,
             self._timed,
             probe_gate(self._index, self._settings, self._embedder),
+            self._stop,
         )
 
     @contextmanager

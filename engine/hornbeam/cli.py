@@ -1,7 +1,7 @@
 """The command line. Only light modules are imported here; each command imports what it uses.
 
-Exit codes: 0 done, 1 done with degraded or rejected items, 2 usage, 3 a gate refused, 4 failed,
-130 interrupted.
+Exit codes: 0 done, 1 done with degraded or rejected items or stopped in order, 2 usage, 3 a gate refused,
+4 failed, 130 stopped at once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,16 @@ from typing import Annotated, Literal
 import typer
 
 from hornbeam import __version__
-from hornbeam.commands import audit, benchmarks, entities, evaluation, exchange, schemas, versions
+from hornbeam.commands import (
+    audit,
+    benchmarks,
+    entities,
+    evaluation,
+    exchange,
+    schemas,
+    updating,
+    versions,
+)
 from hornbeam.commands.options import (
     ConfigOption,
     DeviceOption,
@@ -30,7 +39,7 @@ from hornbeam.commands.options import (
     quiet_libraries,
     settings_of,
 )
-from hornbeam.errors import HornbeamError
+from hornbeam.errors import HornbeamError, Interrupted
 from hornbeam.records import Retry
 
 app = typer.Typer(
@@ -41,6 +50,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.command("update")(updating.update)
+app.command("delete")(updating.delete)
 app.add_typer(schemas.app, name="schema")
 app.add_typer(entities.app, name="entities")
 app.add_typer(benchmarks.app, name="bench")
@@ -154,7 +165,8 @@ def index(
 ) -> None:
     """Read documents, extract the graph, organise it, and publish it as a version.
 
-    Run again, it goes on where it was stopped; without changes it makes no model call.
+    Run again, it goes on where it was stopped; without changes it makes no model call. It adds to what the
+    index has; 'update' also lets go of what is gone.
     """
     if bool(paths) == bool(retry):
         raise typer.BadParameter("give either a PATH to read or --retry, not both", param_hint="PATH…")
@@ -171,31 +183,20 @@ def index(
             "evolve.reextract": reextract,
         },
     )
-    quiet_libraries()
-    from hornbeam.build import Build
-    from hornbeam.opening import open_build_model, open_embedder, open_schema
-    from hornbeam.progress import Progress
-    from hornbeam.report import render_report
+    from hornbeam.opening import open_schema
 
-    loaded, said = open_schema(index_directory, settings)
-    language_model = open_build_model(settings)
-    try:
-        with Progress(quiet=quiet) as progress:
-            if schema and settings.extract.tier == "fast":
-                progress.say(f"fast tier: its schema is '{loaded.name}', '{schema}' is for the model tier")
-            if said:
-                progress.say(said)
-            build = Build(
-                index_directory, settings, loaded, language_model, open_embedder(settings), progress
-            )
-            report = build.run(paths or [], retry or [])
-    finally:
-        language_model.close()
-    if as_json:
-        print_json(build.to_json())
-    else:
-        render_report(build.to_json(), index_directory)
-    raise typer.Exit(report.exit_code)
+    loaded, note = open_schema(index_directory, settings)
+    if schema and settings.extract.tier == "fast":
+        note = f"fast tier: its schema is '{loaded.name}', '{schema}' is for the model tier"
+    updating.run_build(
+        index_directory,
+        settings,
+        loaded,
+        lambda build: build.run(paths or [], retry or []),
+        as_json=as_json,
+        quiet=quiet,
+        note=note,
+    )
 
 
 @app.command()
@@ -313,7 +314,8 @@ def main() -> None:
         except SystemExit as stop:
             if stop.code == _INTERRUPTED:
                 kept = "; what was finished is kept, run the same command again to go on"
-                print("interrupted" + (kept if "index" in sys.argv[1:3] else ""), file=sys.stderr, flush=True)
+                builds = {"index", "update", "delete"} & set(sys.argv[1:3])
+                print("interrupted" + (kept if builds else ""), file=sys.stderr, flush=True)
                 # The ledger is closed. Threads that wait for a server would hold the process for minutes.
                 os._exit(_INTERRUPTED)
             sys.stdout.flush()  # a reader that has gone (`| head`) is met here, not in the interpreter's end
@@ -341,5 +343,9 @@ def _fail(error: Exception, code: int) -> None:
     kind = "" if isinstance(error, HornbeamError) else f"unexpected {type(error).__name__}: "
     message = " ".join(str(error).split()) or "no message"
     hint = "" if isinstance(error, HornbeamError) else " (run 'hornbeam --debug …' for a traceback)"
-    print(f"error: {kind}{message}{hint}", file=sys.stderr)
+    said = message if isinstance(error, Interrupted) else f"error: {kind}{message}{hint}"
+    print(said, file=sys.stderr, flush=True)
+    if isinstance(error, Interrupted):
+        # Threads that wait for a server would hold the process for minutes; everything is closed.
+        os._exit(code)
     sys.exit(code)

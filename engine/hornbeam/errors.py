@@ -5,6 +5,7 @@ HornbeamError            one line: what is wrong, where, what to do    exit code
 ├── SchemaError          a schema file is not usable                   exit code 2
 ├── StoreError           the index directory is missing or unusable    exit code 4
 ├── ModelError           the language model or embedder is not usable  exit code 4
+├── Interrupted          the user stopped the run; nothing is lost     exit code 1
 └── GateRefused          what was made did not pass its quality gates  exit code 3
 """
 
@@ -37,3 +38,9 @@ class StoreError(HornbeamError):
 
 class ModelError(HornbeamError):
     """The language model or the embedder cannot be found, started or reached."""
+
+
+class Interrupted(HornbeamError):
+    """The run stopped where the user asked it to; the next one goes on from there."""
+
+    exit_code = 1

@@ -18,7 +18,11 @@ def render_report(report: dict[str, Any], index: Path) -> None:
         f"documents    {documents['seen']} seen: {documents['indexed']} indexed, "
         f"{documents['unchanged']} unchanged, {documents['duplicates']} duplicates, "
         f"{len(documents['rejected'])} rejected"
-        + (f", {documents['removed']} removed" if documents["removed"] else "")
+        + "".join(
+            f", {documents[what]} {what}"
+            for what in ("changed", "moved", "removed", "excluded")
+            if documents[what]
+        )
     )
     _print_rejections(console, documents["rejected"])
     console.print(

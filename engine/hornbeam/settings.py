@@ -7,6 +7,7 @@ An unknown key, wherever it comes from, is an error that names the nearest known
 
 from __future__ import annotations
 
+import copy
 import difflib
 import hashlib
 import os
@@ -21,7 +22,16 @@ from hornbeam.errors import UsageError
 
 ENVIRONMENT_PREFIX = "HORNBEAM_"
 #: Variables with the prefix that are not settings: the settings file, the cache, evaluation data for tests.
-RESERVED_ENVIRONMENT = frozenset({"HORNBEAM_CONFIG", "HORNBEAM_CACHE", "HORNBEAM_DATA", "HORNBEAM_DEBUG"})
+RESERVED_ENVIRONMENT = frozenset(
+    {
+        "HORNBEAM_CONFIG",
+        "HORNBEAM_CACHE",
+        "HORNBEAM_DATA",
+        "HORNBEAM_DEBUG",
+        "HORNBEAM_TEST_KILLS",
+        "HORNBEAM_TEST_SEQUENCES",
+    }
+)
 
 
 class Section(BaseModel):
@@ -195,6 +205,16 @@ class OrganiseSettings(Section):
     seed: int = 42
 
 
+class UpdateSettings(Section):
+    max_drift: float = Field(
+        0.2,
+        ge=0,
+        le=1,
+        description="share of entities that may be new, gone or changed since communities were last found "
+        "from scratch, before an update finds them all anew",
+    )
+
+
 class RetrieveSettings(Section):
     top_k: int = Field(10, ge=1)
     candidates: int = Field(40, ge=1, description="of each route, before fusion")
@@ -263,6 +283,7 @@ class Settings(Section):
     resolve: ResolveSettings = ResolveSettings()
     evolve: EvolveSettings = EvolveSettings()
     organise: OrganiseSettings = OrganiseSettings()
+    update: UpdateSettings = UpdateSettings()
     retrieve: RetrieveSettings = RetrieveSettings()
     answer: AnswerSettings = AnswerSettings()
     gates: GateSettings = GateSettings()
@@ -279,6 +300,7 @@ def load_settings(
     config: Path | None = None,
     overrides: Mapping[str, Any] | None = None,
     environment: Mapping[str, str] | None = None,
+    base: Mapping[str, Any] | None = None,
 ) -> Settings:
     """Resolve the settings.
 
@@ -286,16 +308,17 @@ def load_settings(
         config: TOML file; None looks at `$HORNBEAM_CONFIG` and `./hornbeam.toml`.
         overrides: from the command line, `{"chunk.max_tokens": 300}`; None values are ignored.
         environment: `os.environ` unless given.
+        base: what holds where none of these says otherwise, as a manifest has an index's settings.
 
     Raises:
         UsageError: a file that cannot be read, an unknown key, a value out of range.
     """
     environment = os.environ if environment is None else environment
-    values: dict[str, Any] = {}
+    values: dict[str, Any] = copy.deepcopy(dict(base or {}))
     path = _config_file(config, environment)
     if path is not None:
         try:
-            values = tomllib.loads(path.read_text("utf-8"))
+            _merge(values, tomllib.loads(path.read_text("utf-8")))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise UsageError(f"settings file {path}: {error}") from error
     origins: dict[str, str] = {}
@@ -321,6 +344,16 @@ def _config_file(config: Path | None, environment: Mapping[str, str]) -> Path | 
         return Path(named)
     default = Path("hornbeam.toml")
     return default if default.is_file() else None
+
+
+def _merge(values: dict[str, Any], changes: Mapping[str, Any]) -> None:
+    """Section by section, `changes` over `values`."""
+    for name, change in changes.items():
+        held = values.get(name)
+        if isinstance(held, dict) and isinstance(change, dict):
+            _merge(held, change)
+        else:
+            values[name] = change
 
 
 def _assign(values: dict[str, Any], keys: list[str], value: Any, origin: str) -> None:

@@ -16,7 +16,7 @@ def index_status(index: Path) -> dict[str, Any]:
     Raises:
         StoreError: the directory is no index.
     """
-    with Ledger(index, create=False) as ledger:
+    with Ledger(index, create=False, read_only=True) as ledger:
         counts = ledger.counts()
         usage = ledger.runs.usage()
         rejected = [{"path": path, "reason": reason} for path, reason in ledger.rejections()]

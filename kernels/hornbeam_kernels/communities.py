@@ -119,6 +119,66 @@ def community_tree(
     """
     method = method or Method()
     backend = backend or select_backend("cpu")
+    ordered = represent(graph, method, backend=backend, memory_limit=memory_limit)
+    leaves = find_leaves(ordered, method, backend=backend, memory_limit=memory_limit)
+    levels = community_levels(
+        ordered.rows,
+        leaves,
+        members_per_cluster=method.members_per_cluster,
+        restarts=method.restarts,
+        seed=method.seed,
+        backend=backend,
+    )
+    return ordered.tree(levels, backend)
+
+
+@dataclass(frozen=True)
+class OrderedGraph:
+    """A graph in its canonical order, with what communities are found from."""
+
+    place: Indices
+    """int64 [n] where each entity of the graph as given lies in this order"""
+    heads: Indices
+    relations: Indices
+    tails: Indices
+    weights: NDArray[np.float64]
+    rows: NDArray[np.float32]
+    """[n, D] the representation"""
+    counts: Sparse
+    """CSR [n, 2R] incident relation types"""
+    signals: Signals | None
+
+    def tree(self, levels: list[Labels], backend: Backend) -> CommunityTree:
+        """In the order of the graph as given."""
+        return CommunityTree(
+            [renumber(level[self.place]) for level in levels],
+            self.rows[self.place],
+            self.counts[backend.asarray(self.place)],
+            self.signals,
+        )
+
+    def part(self, inside: NDArray[np.bool_], backend: Backend) -> OrderedGraph:
+        """The entities of a mask [n] and the triples among them; rows and signals are the whole graph's."""
+        kept = np.flatnonzero(inside)
+        number = np.full(len(inside), -1, dtype=np.int64)
+        number[kept] = np.arange(len(kept))
+        among = inside[self.heads] & inside[self.tails]
+        return OrderedGraph(
+            np.arange(len(kept)),
+            number[self.heads[among]],
+            self.relations[among],
+            number[self.tails[among]],
+            self.weights[among],
+            self.rows[kept],
+            self.counts[backend.asarray(kept)],
+            self.signals,
+        )
+
+
+def represent(
+    graph: Graph, method: Method, *, backend: Backend, memory_limit: int | None = None
+) -> OrderedGraph:
+    """The first half of ``community_tree``: canonical order, signals, representation, relation types."""
     vectors, types, weights = _checked(graph)
     n, n_types = len(vectors), len(types)
     h, r, t = triple_arrays(graph.heads, graph.relations, graph.tails, n, n_types)
@@ -153,33 +213,28 @@ def community_tree(
         backend=backend,
         memory_limit=memory_limit,
     )
-    del vectors
     counts = relation_type_counts(h, r, t, n, n_types, backend=backend)
+    return OrderedGraph(place, h, r, t, weights, rows, counts, signals)
+
+
+def find_leaves(
+    graph: OrderedGraph, method: Method, *, backend: Backend, memory_limit: int | None = None
+) -> Labels:
+    """The leaves of the tree by the method's partitioner: labels int32 [n], in canonical order."""
+    n, signals = len(graph.rows), graph.signals
+    h, t, weights = graph.heads, graph.tails, graph.weights
     if method.partitioner == "leiden":
-        leaves = leiden(h, t, weights, n, max_size=method.max_size, seed=method.seed, backend=backend)
-    else:
-        leaves = dual_communities(rows, counts, method, signals, backend=backend, memory_limit=memory_limit)
-        if signals is not None and signals.similarity == 0.0 and 2.0 * len(h) <= TREE_LIKE * n:
-            # Only the edges speak, and there are few. Modularity alone would join small communities; where
-            # it is clearly higher (trees, whose communities are wide), Leiden saw what propagation did not
-            # reach.
-            by_edges = leiden(h, t, weights, n, max_size=method.max_size, seed=method.seed, backend=backend)
-            if modularity(h, t, weights, by_edges) > CLEARLY * modularity(h, t, weights, leaves):
-                leaves = by_edges
-    levels = community_levels(
-        rows,
-        leaves,
-        members_per_cluster=method.members_per_cluster,
-        restarts=method.restarts,
-        seed=method.seed,
-        backend=backend,
+        return leiden(h, t, weights, n, max_size=method.max_size, seed=method.seed, backend=backend)
+    leaves = dual_communities(
+        graph.rows, graph.counts, method, signals, backend=backend, memory_limit=memory_limit
     )
-    return CommunityTree(
-        [renumber(level[place]) for level in levels],
-        rows[place],
-        counts[backend.asarray(place)],
-        signals,
-    )
+    if signals is not None and signals.similarity == 0.0 and 2.0 * len(h) <= TREE_LIKE * n:
+        # Only the edges speak, and there are few. Modularity alone would join small communities; where it is
+        # clearly higher (trees, whose communities are wide), Leiden saw what propagation did not reach.
+        by_edges = leiden(h, t, weights, n, max_size=method.max_size, seed=method.seed, backend=backend)
+        if modularity(h, t, weights, by_edges) > CLEARLY * modularity(h, t, weights, leaves):
+            leaves = by_edges
+    return leaves
 
 
 def dual_communities(

@@ -1,7 +1,5 @@
 """`kill -9` at any moment of a build: the next run ends where an undisturbed one would have."""
 
-import multiprocessing
-import os
 import random
 import shutil
 import signal
@@ -21,31 +19,14 @@ from support.interrupted_build import (
     ANSWERS_PER_POLL,
     MOMENTS,
     SETTINGS,
-    run_and_stop,
     seal_often,
 )
 from support.invariants import check_invariants
+from support.stopping_builds import stop_build
 
 BASE = "Grace Hopper served in the Navy. She wrote the first compiler in Philadelphia."
 PLACES = ["Warsaw", "Paris", "Vienna", "London", "Göttingen", "Москва", "北京"]
 PEOPLE = ["Marie Curie", "Pierre Curie", "Lise Meitner", "Ada Lovelace", "Emmy Noether", "Лев Толстой"]
-
-
-@pytest.fixture(scope="module")
-def forks() -> Iterator[ForkServerContext]:
-    """Children that start with everything imported, from a process that has run nothing."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["support.interrupted_build"])
-    before = os.environ.get("PYTHONPATH")
-    # The server of Python 3.11 preloads with its own path.
-    os.environ["PYTHONPATH"] = os.pathsep.join(
-        [str(Path(__file__).parents[1]), *([before] if before else [])]
-    )
-    yield context
-    if before is None:
-        del os.environ["PYTHONPATH"]
-    else:
-        os.environ["PYTHONPATH"] = before
 
 
 @dataclass(frozen=True)
@@ -82,31 +63,6 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Undisturbe
         assert after.version
         assert after.promoted
         yield Undisturbed(corpus, start, before.version, after.version, model.calls)
-
-
-@dataclass(frozen=True)
-class Stopped:
-    exit_code: int | None
-    calls: int
-    peak: int
-
-
-def stop_build(
-    forks: ForkServerContext,
-    index: Path,
-    corpus: Path,
-    moment: str | None,
-    when: str,
-    number: int,
-    stop_signal: signal.Signals = signal.SIGKILL,
-) -> Stopped:
-    calls, peak = forks.Value("i", 0), forks.Value("i", 0)
-    process = forks.Process(
-        target=run_and_stop, args=(index, [corpus], moment, when, number, stop_signal, calls, peak)
-    )
-    process.start()
-    process.join(120)
-    return Stopped(process.exitcode, calls.value, peak.value)
 
 
 def finish(index: Path, corpus: Path) -> tuple[BuildReport, int]:

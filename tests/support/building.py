@@ -44,6 +44,39 @@ def build(
     retry: Collection[Retry] = (),
 ) -> BuildReport:
     """One run. The model is by default a walker of long lists, fresh every time."""
+    return _build(index, model, schema, settings).run(paths, retry)
+
+
+def update(
+    index: Path,
+    paths: Sequence[Path] = (),
+    *,
+    model: LanguageModel | None = None,
+    settings: Settings | None = None,
+    options: dict[str, dict[str, Any]] | None = None,
+    full: bool = False,
+    allow_empty: bool = False,
+) -> BuildReport:
+    """Args: options: sections for `walking_settings`, in place of `settings`."""
+    chosen = settings or walking_settings(**(options or {}))
+    return _build(index, model, None, chosen).update(paths, full=full, allow_empty=allow_empty)
+
+
+def delete(
+    index: Path,
+    names: Sequence[str],
+    *,
+    model: LanguageModel | None = None,
+    settings: Settings | None = None,
+    full: bool = False,
+    allow_empty: bool = False,
+) -> BuildReport:
+    return _build(index, model, None, settings).delete(names, full=full, allow_empty=allow_empty)
+
+
+def _build(
+    index: Path, model: LanguageModel | None, schema: GraphSchema | None, settings: Settings | None
+) -> Build:
     return Build(
         index,
         settings or walking_settings(),
@@ -51,7 +84,7 @@ def build(
         model or walker(),
         HashedWords(),
         Progress(quiet=True),
-    ).run(paths, retry)
+    )
 
 
 def walker(**options: Any) -> GrammarWalker:

@@ -28,7 +28,7 @@ from hornbeam.resolve import consolidate
 from hornbeam.store import segments, versions
 from hornbeam.store.ledger import Ledger
 from hornbeam.store.runs import Runs
-from support.building import build, walker, walking_settings
+from support.building import build, update, walker, walking_settings
 from support.walker import vocabulary
 
 #: Few chunks at once, one answer a poll: many moments to stop at.
@@ -36,6 +36,9 @@ SETTINGS = walking_settings(extract={"window": 4})
 ANSWERS_PER_POLL = 1
 #: A segment from three results on, so that a small build seals many times.
 SEAL_ROWS = 3
+
+#: In place of one moment: all of them, and every poll.
+ANY = "any"
 
 _SEAL = Ledger.seal
 vocabulary(embedded_model_directory())  # cached, and inherited by every child
@@ -74,15 +77,18 @@ def run_and_stop(
     stop_signal: signal.Signals,
     calls: Synchronized[int],
     peak: Synchronized[int],
+    moments: Synchronized[int],
 ) -> None:
     """Build, and send this process `stop_signal` at a moment.
 
     Args:
-        moment: one of `MOMENTS`; None: at the beginning of a poll of the model.
+        paths: to build from; none: update the index.
+        moment: one of `MOMENTS`; None: at the beginning of a poll of the model; `ANY`: all of these.
         when: "before" or "after" the call that the moment is.
         number: which of these moments, 1-based; a build that has fewer ends undisturbed.
         calls: where the number of calls made so far is left.
         peak: and the most that were in flight at once.
+        moments: and the number of moments that came.
     """
     seal_often()
     # A shell starts background jobs with the signal ignored, and children inherit that.
@@ -92,19 +98,22 @@ def run_and_stop(
     def at_moment() -> None:
         nonlocal seen
         seen += 1
+        moments.value = seen
         if seen == number:
             os.kill(os.getpid(), stop_signal)
 
     def before_poll() -> None:
         calls.value, peak.value = model.calls, model.peak
-        if moment is None:
+        if moment in (None, ANY):
             at_moment()
 
     model = walker(per_poll=ANSWERS_PER_POLL, before_poll=before_poll)
-    if moment is not None:
-        owner, name = MOMENTS[moment]
+    for owner, name in MOMENTS.values() if moment == ANY else [MOMENTS[moment]] if moment else []:
         setattr(owner, name, _stopping(getattr(owner, name), at_moment, when))
-    build(index, paths, model=model, settings=SETTINGS)
+    if paths:
+        build(index, paths, model=model, settings=SETTINGS)
+    else:
+        update(index, model=model, settings=SETTINGS)
     calls.value, peak.value = model.calls, model.peak
 
 

@@ -82,7 +82,8 @@ def test_a_folder_becomes_a_promoted_version_that_keeps_the_invariants(corpus: P
     assert report.promoted
     assert open_current(index).version_id == report.version
     assert report.documents == {
-        "seen": 5, "indexed": 5, "unchanged": 0, "duplicates": 0, "rejected": [], "removed": 0,
+        "seen": 5, "indexed": 5, "unchanged": 0, "duplicates": 0, "rejected": [], "excluded": 0,
+        "changed": 0, "moved": 0, "removed": 0,
     }  # fmt: skip
     assert_balanced(report)
     assert report.chunks["total"] == len(tables["chunks"]) > 5

@@ -140,7 +140,7 @@ class TestTheWheel:
         zipfile.ZipFile(wheel).extractall(tmp_path)
 
         code = "import sys, hornbeam.benchmarks as b; b.run_benchmark(sys.argv[1], ['--help'])"
-        for name in ("extraction", "extraction_baselines", "kernels"):
+        for name in ("extraction", "extraction_baselines", "index", "kernels"):
             run = run_python(code, name, path=tmp_path)
             assert run.returncode == 0, run.stderr
             assert f"usage: hornbeam bench {name.replace('_', '-')}" in run.stdout
@@ -150,6 +150,8 @@ class TestTheWheel:
         assert {file.name for file in scripts.iterdir()} - {"__pycache__"} == {
             "extraction.py",
             "host_work.py",
+            "index.py",
+            "replayed_index.py",
             "extraction_baselines.py",
             "kernels.py",
             "verification.py",

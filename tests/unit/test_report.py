@@ -15,7 +15,10 @@ REPORT: dict[str, Any] = {
         "indexed": 2,
         "unchanged": 1,
         "duplicates": 0,
+        "changed": 1,
+        "moved": 0,
         "removed": 3,
+        "excluded": 0,
         "rejected": [{"path": "papers/[draft].pdf", "reason": "encrypted PDF"}],
     },
     "chunks": {
@@ -24,6 +27,7 @@ REPORT: dict[str, Any] = {
         "degraded": 1,
         "failed": 1,
         "reused": 2,
+        "reused_from_parent": 1,
         "reasons": {"model_error": 1, "relations_cut": 1},
         "lost": [
             {
@@ -55,6 +59,7 @@ REPORT: dict[str, Any] = {
         "failed_chunks": {"value": 0.2, "threshold": 0.0, "passed": False, "offenders": ["c1"]},
     },
     "version": "v1",
+    "proposals": None,
     "promoted": False,
     "unchanged": False,
 }
@@ -69,9 +74,9 @@ def printed(capsys: pytest.CaptureFixture[str]) -> str:
 @pytest.mark.parametrize(
     "said",
     [
-        "4 seen: 2 indexed, 1 unchanged, 0 duplicates, 1 rejected, 3 removed",
+        "4 seen: 2 indexed, 1 unchanged, 0 duplicates, 1 rejected, 1 changed, 3 removed",
         "papers/[draft].pdf: encrypted PDF",
-        "5: 3 done, 1 degraded, 1 failed (2 were done before)",
+        "5: 3 done, 1 degraded, 1 failed (2 were done before, 1 under an older schema)",
         "1 chunks: relations_cut",
         "a.txt:0-90: failed (model_error)",
         "community k9: the answer was cut",

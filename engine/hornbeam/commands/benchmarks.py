@@ -29,6 +29,12 @@ def bench_extraction_baselines(arguments: typer.Context) -> None:
     _run_benchmark("extraction_baselines", arguments)
 
 
+@app.command("index", context_settings=_PASSED_ON)
+def bench_index(arguments: typer.Context) -> None:
+    """Build, update, delete and open an index at size, without a model: --sizes N,N --keep DIR --json."""
+    _run_benchmark("index", arguments)
+
+
 @app.command("kernels", context_settings=_PASSED_ON)
 def bench_kernels(arguments: typer.Context) -> None:
     """How the kernels grow: --sizes N,N --only NAME,NAME --plots DIR --json."""

@@ -51,8 +51,13 @@ def not_empty(text: str, argument: str) -> None:
         raise typer.BadParameter("it is empty", param_hint=argument)
 
 
-def settings_of(config: Path | None, changes: list[str] | None, flags: dict[str, Any]) -> Settings:
-    """File and environment, then `--set`, then named options."""
+def settings_of(
+    config: Path | None,
+    changes: list[str] | None,
+    flags: dict[str, Any],
+    base: dict[str, Any] | None = None,
+) -> Settings:
+    """`base`, then file and environment, then `--set`, then named options."""
     overrides: dict[str, Any] = {}
     for change in changes or []:
         key, equals, value = change.partition("=")
@@ -60,7 +65,7 @@ def settings_of(config: Path | None, changes: list[str] | None, flags: dict[str,
             raise typer.BadParameter(f"'{change}' is not KEY=VALUE", param_hint="--set")
         overrides[key.strip()] = value.strip()
     overrides |= {key: value for key, value in flags.items() if value is not None}
-    return load_settings(config, overrides)
+    return load_settings(config, overrides, base=base)
 
 
 def quiet_libraries() -> None:

@@ -2,6 +2,19 @@
 
 from hornbeam.corpus.chunker import Chunker
 from hornbeam.corpus.normalise import detect_language, normalise
-from hornbeam.corpus.readers import read_corpus
+from hornbeam.corpus.readers import SeenFile, read_changed, read_corpus
+from hornbeam.corpus.roots import Root, ShownSources, canonical, is_below, roots_of
 
-__all__ = ["Chunker", "detect_language", "normalise", "read_corpus"]
+__all__ = [
+    "Chunker",
+    "Root",
+    "SeenFile",
+    "ShownSources",
+    "canonical",
+    "detect_language",
+    "is_below",
+    "normalise",
+    "read_changed",
+    "read_corpus",
+    "roots_of",
+]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from hornbeam.corpus.encoding import HEAD_BYTES, NotText
@@ -17,6 +19,17 @@ from hornbeam.records import Document, Rejection, content_id
 from hornbeam.settings import CorpusSettings
 
 Reader = Callable[[Path], Iterator[Extracted | RejectedRecord]]
+
+
+@dataclass(frozen=True, slots=True)
+class SeenFile:
+    """A file that was met: after its documents, or in their place if it is as it was."""
+
+    source: str
+    digest: str  # SHA-256 of its bytes
+    unchanged: bool
+    whole: bool  # nothing of it was rejected
+
 
 #: A first line longer than this is no title.
 _TITLE_CHARACTERS = 100
@@ -84,6 +97,39 @@ def _read_all(paths: Sequence[Path], settings: CorpusSettings) -> Iterator[Docum
             yield file
         else:
             yield from _read_file(file, settings)
+
+
+def read_changed(
+    paths: Sequence[Path], settings: CorpusSettings, known_digest: Callable[[str], str | None]
+) -> Iterator[Document | Rejection | SeenFile]:
+    """Like `read_corpus`, of existing paths, but a file whose bytes are those of `known_digest(source)` is
+    not parsed again. The digest is taken before the file is read: if it changes meanwhile, the next run reads
+    it again."""
+    for file in walk(paths):
+        if isinstance(file, Rejection):
+            yield file
+            continue
+        digest = _digest(file, settings)
+        if digest is not None and digest == known_digest(file.source):
+            yield SeenFile(file.source, digest, unchanged=True, whole=True)
+            continue
+        whole = True
+        for item in _read_file(file, settings):
+            whole = whole and not isinstance(item, Rejection)
+            yield item
+        if digest is not None:
+            yield SeenFile(file.source, digest, unchanged=False, whole=whole)
+
+
+def _digest(file: SourceFile, settings: CorpusSettings) -> str | None:
+    """None for what cannot be read, and for what is too large to be: its reader says so."""
+    try:
+        if file.path.stat().st_size > settings.max_file_mib * 2**20:
+            return None
+        with file.path.open("rb") as opened:
+            return hashlib.file_digest(opened, "sha256").hexdigest()
+    except OSError:
+        return None
 
 
 def _read_file(file: SourceFile, settings: CorpusSettings) -> Iterator[Document | Rejection]:

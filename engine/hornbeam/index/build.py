@@ -61,7 +61,7 @@ def build_indexes(
 
     counts = write_rows(version_directory)
     lap("rows")
-    source = _Texts(version_directory)
+    source = VersionTexts(version_directory)
     relations = source.relations
     heads, tails = relations.array("head_row"), relations.array("tail_row")
     write_adjacency(version_directory, heads, tails, counts["entities"])
@@ -104,7 +104,7 @@ def _encoded(
         on_encoded(len(block))
 
 
-class _Texts:
+class VersionTexts:
     """The texts of every kind in row order, streamed from the mapped rows."""
 
     def __init__(self, version_directory: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,13 +76,21 @@ class VectorIndex:
         self, query: NDArray[np.float32], rows: NDArray[np.integer[Any]] | None = None
     ) -> NDArray[np.float32]:
         """Cosine of `query` [d] with each of `rows` [m], or with every row: float32 [m]."""
-        if self.vectors is not None:
-            gathered = self.vectors if rows is None else self.vectors[rows]
+        if rows is None and self.vectors is not None:
+            gathered = self.vectors
         else:
-            rows = np.arange(len(self)) if rows is None else rows
-            gathered = self.index.reconstruct_batch(np.ascontiguousarray(rows, dtype=np.int64))
+            gathered = self.rows(np.arange(len(self)) if rows is None else rows)
         cosines: NDArray[np.float32] = gathered @ query
         return cosines
+
+    def rows(self, rows: NDArray[np.integer[Any]]) -> NDArray[np.float32]:
+        """The vectors of `rows` [m], as they were written: float32 [m, d]."""
+        found: NDArray[np.float32]
+        if self.vectors is not None:
+            found = self.vectors[rows]
+            return found
+        found = self.index.reconstruct_batch(np.ascontiguousarray(rows, dtype=np.int64))
+        return found
 
 
 def write_vectors(path: Path, batches: Iterable[NDArray[np.float32]], rows: int, dimension: int) -> None:
@@ -99,8 +108,9 @@ def write_vectors(path: Path, batches: Iterable[NDArray[np.float32]], rows: int,
         return
     gathered_path = path.with_suffix(".part")
     try:
+        _reserve(gathered_path, 4 * rows * dimension)
         gathered: NDArray[np.float32] = np.memmap(
-            gathered_path, mode="w+", dtype=np.float32, shape=(rows, dimension)
+            gathered_path, mode="r+", dtype=np.float32, shape=(rows, dimension)
         )
         filled = 0
         for batch in batches:
@@ -111,6 +121,12 @@ def write_vectors(path: Path, batches: Iterable[NDArray[np.float32]], rows: int,
         faiss.write_index(build_index(gathered, exact_below=EXACT_BELOW), str(path))
     finally:
         gathered_path.unlink(missing_ok=True)
+
+
+def _reserve(path: Path, size: int) -> None:
+    """Make a file of that size. Writing through a mapping to a disk that is full would end the process."""
+    with path.open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, size)
 
 
 def _first_line(error: BaseException) -> str:

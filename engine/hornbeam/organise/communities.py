@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from hornbeam.organise.carrying import CarriedCommunities
     from hornbeam_kernels.backend import Backend
-    from hornbeam_kernels.communities import Method
+    from hornbeam_kernels.communities import CommunityTree, Method
     from hornbeam_kernels.signals import Signals
 
 
@@ -114,31 +115,57 @@ def read_graph(
 
 
 def find_communities(
-    graph: GraphArrays, settings: OrganiseSettings, backend: Backend, memory_limit: int | None
+    graph: GraphArrays,
+    settings: OrganiseSettings,
+    backend: Backend,
+    memory_limit: int | None,
+    carried: CarriedCommunities | None = None,
 ) -> Hierarchy:
-    """The tree of communities (`hornbeam_kernels.communities`), then centres and keywords of each level."""
+    """The tree of communities (`hornbeam_kernels.communities`), then centres and keywords of each level.
+
+    Args:
+        carried: those of an earlier version: only what has been touched since is found anew.
+    """
+    from hornbeam_kernels.communities import Graph, community_tree
+    from hornbeam_kernels.updating import update_tree
+
+    if not graph.entity_ids:
+        return Hierarchy([], 0, 0.0, None)
+    arrays = Graph(
+        graph.entity_vectors,
+        graph.relation_vectors,
+        graph.heads,
+        graph.relations,
+        graph.tails,
+        graph.weights,
+    )
+    if carried is None:
+        tree = community_tree(arrays, method(settings), backend=backend, memory_limit=memory_limit)
+    else:
+        tree = update_tree(
+            arrays,
+            list(carried.levels),
+            carried.lost,
+            method(settings),
+            backend=backend,
+            memory_limit=memory_limit,
+        )
+    return _hierarchy(graph, tree, settings, backend, memory_limit)
+
+
+def _hierarchy(
+    graph: GraphArrays,
+    tree: CommunityTree,
+    settings: OrganiseSettings,
+    backend: Backend,
+    memory_limit: int | None,
+) -> Hierarchy:
     import numpy as np
 
-    from hornbeam_kernels.communities import Graph, community_tree
     from hornbeam_kernels.dual_perception import centres, keywords, own_scores
     from hornbeam_kernels.indexing import members_by_community
     from hornbeam_kernels.partition import modularity
 
-    if not graph.entity_ids:
-        return Hierarchy([], 0, 0.0, None)
-    tree = community_tree(
-        Graph(
-            graph.entity_vectors,
-            graph.relation_vectors,
-            graph.heads,
-            graph.relations,
-            graph.tails,
-            graph.weights,
-        ),
-        method(settings),
-        backend=backend,
-        memory_limit=memory_limit,
-    )
     levels = tree.levels
     nodes: list[CommunityNode] = []
     ids_of_level: list[list[str]] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from itertools import chain, islice
@@ -24,6 +24,7 @@ from hornbeam.organise.prompts import (
 from hornbeam.records import content_id
 from hornbeam.schema.model import GraphSchema
 from hornbeam.settings import OrganiseSettings
+from hornbeam.stopping import StopRequest
 from hornbeam.store.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -68,7 +69,9 @@ class CommunityNamer:
     Args:
         run: the ledger's run that the calls are counted for.
         grounded: names and summaries are made of the words of their facts, by grammar.
+        kept: name and summary of communities that nothing has changed, by id: neither asked nor looked up.
         on_named: told how many more communities have a name.
+        stop: looked at before every request; what is in flight is kept first.
     """
 
     def __init__(
@@ -81,7 +84,9 @@ class CommunityNamer:
         *,
         run: int,
         grounded: bool = True,
+        kept: Mapping[str, tuple[str, str]] | None = None,
         on_named: Callable[[int], None] = lambda named: None,
+        stop: StopRequest | None = None,
     ) -> None:
         self._graph = graph
         self._relation_names = [relation.name.replace("_", " ") for relation in schema.relation_types]
@@ -90,7 +95,9 @@ class CommunityNamer:
         self._settings = settings
         self._run = run
         self._grounded = grounded
+        self._kept = kept or {}
         self._on_named = on_named
+        self._stop = stop or StopRequest()
         self._names = Names()
 
     def name(self, hierarchy: Hierarchy) -> Names:
@@ -104,6 +111,10 @@ class CommunityNamer:
             while some := list(islice(nodes, _COMMUNITIES_AT_ONCE)):
                 tasks: dict[str, _Task] = {}
                 for node in some:
+                    if node.community_id in self._kept:
+                        self._names.texts[node.community_id] = self._kept[node.community_id]
+                        self._names.reused += 1
+                        continue
                     if len(node.members) == 1:
                         self._take_entity(node)
                         continue
@@ -148,12 +159,15 @@ class CommunityNamer:
                         failed[key] = named
                     else:
                         self._take(communities.pop(key), named)
+            self._stop.check()
             temperature = _RETRY_TEMPERATURE
         for key, same in communities.items():
             self._names.unnamed.update(dict.fromkeys(same, failed[key]))
 
     def _requests(self, tasks: dict[str, _Task], temperature: float) -> Iterator[Request]:
         for key, task in tasks.items():
+            if self._stop.requested:
+                return
             yield Request(
                 key,
                 task.prompt,

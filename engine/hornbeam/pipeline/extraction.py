@@ -14,7 +14,8 @@ from hornbeam.pipeline.graph_inputs import portions, read_texts
 from hornbeam.pipeline.recipe import Recipe
 from hornbeam.progress import Progress, Stage
 from hornbeam.records import ChunkState, Retry
-from hornbeam.store.ledger import Ledger
+from hornbeam.stopping import StopRequest
+from hornbeam.store.ledger import ChunkRow, DocumentRow, Ledger
 
 #: Results that wait for their transaction at most. Normally one poll's; chunks in which there is nothing to
 #: ask for come without a poll.
@@ -41,6 +42,7 @@ def extract_chunks(
     extractor: ChunkExtractor,
     recipe: Recipe,
     progress: Progress,
+    stop: StopRequest,
     retry: Collection[Retry] = (),
     verifier: Verifier | None = None,
 ) -> ExtractionReport:
@@ -49,13 +51,21 @@ def extract_chunks(
     Args:
         retry: extract these chunks alone; a result takes the place of the one before.
         verifier: asks about the facts of each chunk as soon as they are found, and of those found before.
+
+    Raises:
+        ModelError: the model is gone; what was finished is in the ledger.
+        Interrupted: the user stopped the run; so are the chunks that were in flight.
     """
     report = ExtractionReport(ledger.counts()["chunks"])
+    if reusable := _reusable(ledger, recipe):
+        progress.say(f"extract: reusing {reusable} of {report.total} chunks")
     with progress.stage("extract", report.total, "chunks") as stage:
         results = _Results(ledger, run, stage, report, recipe, progress)
 
         def missing() -> Iterator[Chunk]:
             for chunk in _missing(ledger, recipe, stage, report, retry or (Retry.FAILED,)):
+                if stop.requested:
+                    return
                 # The extractor asks for the next chunk when it has given out all that the model had: the
                 # moment to make it durable, before it spends time on the new chunk's grammar.
                 results.write()
@@ -80,6 +90,7 @@ def extract_chunks(
                     "what was finished is kept, run again to go on"
                 )
         results.write()
+        stop.check(f"{results.done} chunks were extracted in this run")
     return report
 
 
@@ -94,28 +105,44 @@ def replaced_results(ledger: Ledger) -> str:
     return ledger.meta(_REPLACED) or ""
 
 
+def _chunks_of(
+    ledger: Ledger, recipe: Recipe, rows: list[DocumentRow]
+) -> tuple[list[tuple[str, ChunkRow]], set[str]]:
+    """The documents' chunks with the keys of their results, and the keys whose result is there and final."""
+    of_document = ledger.chunks(row.document_id for row in rows)
+    chunks = [
+        (recipe.extraction_key(chunk.text_hash, row.chunking), chunk)
+        for row in rows
+        for chunk in of_document[row.document_id]
+    ]
+    keys = [key for key, _ in chunks]
+    return chunks, ledger.present("extraction", keys) - ledger.failures(keys).keys()
+
+
+def _reusable(ledger: Ledger, recipe: Recipe) -> int:
+    """Chunks whose result is there."""
+    count = 0
+    for rows in portions(ledger):
+        chunks, settled = _chunks_of(ledger, recipe, rows)
+        count += sum(key in settled for key, _ in chunks)
+    return count
+
+
 def _missing(
     ledger: Ledger, recipe: Recipe, stage: Stage, report: ExtractionReport, retry: Collection[Retry]
 ) -> Iterator[Chunk]:
     """The chunks to ask about. Texts are read only of documents that have some."""
     asked: set[str] = set()
     for rows in portions(ledger):
-        of_document = ledger.chunks(row.document_id for row in rows)
-        chunks = [chunk for row in rows for chunk in of_document[row.document_id]]
-        keys = [
-            recipe.extraction_key(chunk.text_hash, row.chunking)
-            for row in rows
-            for chunk in of_document[row.document_id]
-        ]
-        settled = ledger.present("extraction", keys) - ledger.failures(keys).keys()
+        chunks, settled = _chunks_of(ledger, recipe, rows)
         if Retry.FAILED not in retry:
-            report.unsettled.update(set(keys) - settled)
-            settled.update(keys)
+            report.unsettled.update({key for key, _ in chunks} - settled)
+            settled.update(key for key, _ in chunks)
         if Retry.DEGRADED in retry:
-            settled -= _degraded(ledger, keys)
+            settled -= _degraded(ledger, [key for key, _ in chunks])
         unverified = _unverified(ledger, recipe, settled) if recipe.verification else {}
         wanted = []
-        for key, chunk in zip(keys, chunks, strict=True):
+        for key, chunk in chunks:
             if key in settled or key in asked:
                 report.reused += 1
                 stage.advance()
@@ -168,6 +195,7 @@ class _Results:
         self._progress = progress
         self._told: set[str] = set()
         self._waiting: list[tuple[str, Outcome]] = []
+        self.done = 0  # durable
 
     def add(self, key: str, outcome: Outcome) -> None:
         self._waiting.append((key, outcome))
@@ -186,7 +214,9 @@ class _Results:
                 for name, usage in outcome.usage.items():
                     self._ledger.runs.add_usage(self._run, name, **usage.model_dump())
         self._ledger.seal()
-        self._stage.advance(sum(isinstance(outcome, ChunkExtraction) for _, outcome in self._waiting))
+        extracted = sum(isinstance(outcome, ChunkExtraction) for _, outcome in self._waiting)
+        self._stage.advance(extracted)
+        self.done += extracted
         self._waiting = []
 
     def _keep(self, key: str, result: ChunkExtraction) -> None:

@@ -7,7 +7,7 @@ import shutil
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
@@ -22,12 +22,13 @@ from hornbeam.pipeline.extraction import replaced_results
 from hornbeam.pipeline.graph_inputs import graph_inputs
 from hornbeam.pipeline.inheritance import inherited_results
 from hornbeam.pipeline.recipe import Recipe, version_recipe
-from hornbeam.progress import Progress
+from hornbeam.progress import Progress, Stage
 from hornbeam.resolve.consolidate import Consolidated, write_graph_tables
 from hornbeam.resolve.separations import read_separations
 from hornbeam.resolve.staging import DocumentInput
 from hornbeam.schema.model import GraphSchema
 from hornbeam.settings import Settings
+from hornbeam.stopping import StopRequest
 from hornbeam.store.gates import Gate, evaluate_gates
 from hornbeam.store.ledger import Ledger
 from hornbeam.store.promotions import promote
@@ -36,12 +37,14 @@ from hornbeam.store.versions import (
     Version,
     begin_version,
     current_version_id,
-    find_version_with_inputs,
+    list_versions,
     publish_version,
+    read_version,
     version_identity,
 )
 
 if TYPE_CHECKING:
+    from hornbeam.organise.carrying import CarriedCommunities
     from hornbeam.organise.communities import GraphArrays, Hierarchy
 
 #: DuckDB needs about this much for each of its threads, whatever it does.
@@ -70,17 +73,28 @@ def version_inputs(ledger: Ledger, recipe: Recipe, made_by: str, unsettled: Coll
     return digest.hexdigest()
 
 
-def find_finished(index: Path, inputs: str) -> Version | None:
-    """A version of these inputs.
+def find_finished(index: Path, inputs: str, *, full: bool = True) -> Version | None:
+    """The newest version of these inputs.
 
     One whose communities have no names because the model failed is not finished: it is made again, and where
     nothing comes out better, found to be the same.
+
+    Args:
+        full: one that was organised from scratch.
     """
-    version = find_version_with_inputs(index, inputs)
-    if version is None:
-        return None
-    unnamed = version.manifest["communities"]["unnamed"]
-    return None if any(entry["reason"] == Unnamed.MODEL_ERROR for entry in unnamed) else version
+    for version in reversed(list_versions(index)):
+        communities = version.manifest["communities"]
+        if version.manifest.get("inputs") != inputs or (full and _carried_from(communities) is not None):
+            continue
+        failed = any(entry["reason"] == Unnamed.MODEL_ERROR for entry in communities["unnamed"])
+        return None if failed else version
+    return None
+
+
+def _carried_from(communities: dict[str, Any]) -> str | None:
+    """The version that a version's communities were carried over from; None: found from scratch."""
+    carried = communities.get("clustering", {}).get("carried_from")
+    return None if carried is None else str(carried)
 
 
 def all_passed(version: Version) -> bool:
@@ -106,21 +120,58 @@ class Publisher:
     progress: Progress
     timed: Timer
     probe: Callable[[Path], Gate | None] | None = None  # retrieval of the frozen questions, if there are any
+    stop: StopRequest = field(default_factory=StopRequest)
 
     def inputs(self, ledger: Ledger, unsettled: Collection[str]) -> str:
         """Of the version that `publish` would make."""
         made_by = version_recipe(self.settings, self.recipe, self.schema, self.embedder.fingerprint)
         return version_inputs(ledger, self.recipe, made_by, unsettled)
 
-    def publish(self, ledger: Ledger, run: int, inputs: str) -> Version:
-        """Write a version, and promote it if its gates pass. Old versions go, as `versions.keep` says."""
+    def publish(self, ledger: Ledger, run: int, inputs: str, *, full: bool = True) -> Version:
+        """Write a version, and promote it if its gates pass. Old versions go, as `versions.keep` says.
+
+        Args:
+            full: organise and embed everything; else take over from the current version what still holds.
+        """
+        base = None if full else self._base()
         building = begin_version(self.index)
+        try:
+            return self._write(ledger, run, inputs, building, base)
+        except BaseException:
+            # Also where the disk is full: what is left of it is room for the next run.
+            shutil.rmtree(building, ignore_errors=True)
+            raise
+
+    def _base(self) -> Version | None:
+        """The current version, if what this one is made with has made it, too."""
+        version_id = current_version_id(self.index)
+        if version_id is None:
+            return None
+        base = read_version(self.index, version_id)
+        made_with = (
+            ("schema", "hash", self.schema.hash()),
+            ("model", "fingerprint", self.texts_read_by["fingerprint"]),
+            ("embedder", "fingerprint", self.embedder.fingerprint),
+            ("settings", "organise", self.settings.organise.model_dump(mode="json")),
+        )
+        same = all(base.manifest[section][name] == value for section, name, value in made_with)
+        return base if same and base.manifest["hornbeam"] == hornbeam.__version__ else None
+
+    def _write(self, ledger: Ledger, run: int, inputs: str, building: Path, base: Version | None) -> Version:
         consolidated = self._consolidate(ledger, building)
         counts = consolidated.rows
-        graph, communities = self._organise(ledger, run, building / "tables", counts["entities"])
+        embedder = self.embedder
+        if base is not None:
+            self.progress.say(f"organise: going on from {base.version_id}")
+            from hornbeam.index.known_vectors import KnownVectors
+
+            embedder = KnownVectors(embedder, base.directory)
+        graph, communities = self._organise(
+            ledger, run, building / "tables", counts["entities"], embedder, base
+        )
         (building / "schema.json").write_text(self.schema.to_json(), "utf-8")
         texts = counts["relations"] + counts["chunks"] + communities["all"]
-        counts |= self._write_indexes(building, graph, texts)
+        counts |= self._write_indexes(building, graph, texts, embedder)
         with self.timed("gate"):
             gates = self._gates(building)
         with self.timed("publish"):
@@ -155,13 +206,21 @@ class Publisher:
         total = ledger.counts()["documents"]
         with self.progress.stage("consolidate", total, "documents") as stage:
             for document in graph_inputs(ledger, self.recipe, self.settings.extract.verify_threshold):
+                self.stop.check()
                 yield document
                 stage.advance()
 
     def _organise(
-        self, ledger: Ledger, run: int, tables: Path, entities: int
+        self,
+        ledger: Ledger,
+        run: int,
+        tables: Path,
+        entities: int,
+        embedder: TextEmbedder,
+        base: Version | None,
     ) -> tuple[GraphArrays, dict[str, Any]]:
         # These bring SciPy and the kernels: not before there is something to organise.
+        from hornbeam.organise.carrying import keep_unchanged
         from hornbeam.organise.communities import find_communities, read_graph
         from hornbeam.organise.tree import write_community_tables
         from hornbeam_kernels.backend import select_backend
@@ -169,14 +228,30 @@ class Publisher:
         with self.timed("organise"):
             with self.progress.stage("embed", entities, "entities") as stage:
                 graph = read_graph(
-                    tables, self.schema, self.embedder, self.settings.embedder.batch_size, stage.advance
+                    tables,
+                    self.schema,
+                    embedder,
+                    self.settings.embedder.batch_size,
+                    self._advancing(stage),
                 )
+            carried, drift = self._carried(tables, graph, base)
             self.progress.say("organise: communities")
             backend = select_backend("cpu" if self.settings.device == "cpu" else "auto")
             limit = self.settings.memory_limit_mib
             hierarchy = find_communities(
-                graph, self.settings.organise, backend, limit * 2**20 if limit else None
+                graph, self.settings.organise, backend, limit * 2**20 if limit else None, carried
             )
+            kept: dict[str, tuple[str, str]] = {}
+            clustering: dict[str, Any] = {"carried_from": None, "drift": 0.0}
+            if base is not None and carried is not None:
+                unnamed = {entry["community_id"] for entry in base.manifest["communities"]["unnamed"]}
+                hierarchy, kept = keep_unchanged(hierarchy, graph, carried, unnamed)
+                clustering = {
+                    "carried_from": base.version_id,
+                    "drift": round(drift, 6),
+                    "entities_changed": int(carried.changed.sum()),
+                    "communities_kept": len(kept),
+                }
         total = len(hierarchy.nodes)
         with self.timed("summarise"), self.progress.stage("summarise", total, "communities") as stage:
             if self.model is None or self.settings.organise.namer == "facts":
@@ -190,16 +265,49 @@ class Publisher:
                     self.settings.organise,
                     run=run,
                     grounded=self._grounded_summaries(),
+                    kept=kept,
                     on_named=stage.advance,
+                    stop=self.stop,
                 ).name(hierarchy)
         write_community_tables(tables, graph, hierarchy, names)
-        return graph, _community_report(graph, hierarchy, names)
+        return graph, _community_report(graph, hierarchy, names) | {"clustering": clustering}
+
+    def _carried(
+        self, tables: Path, graph: GraphArrays, base: Version | None
+    ) -> tuple[CarriedCommunities | None, float]:
+        """The communities of `base` and the drift since they were last found from scratch; None: find all
+        anew, because there is no base or the drift is over its bound."""
+        if base is None:
+            return None, 0.0
+        from hornbeam.organise.carrying import carry_communities
+
+        carried = carry_communities(base.directory, tables, graph)
+        if carried is None:
+            return None, 0.0
+        # The sum over updates: an upper bound, of which each version keeps its part.
+        drift = base.manifest["communities"].get("clustering", {}).get("drift", 0.0) + carried.drift
+        bound = self.settings.update.max_drift
+        if drift > bound:
+            self.progress.say(f"organise: drift {drift:.3f} is over {bound} (update.max_drift): all anew")
+            return None, 0.0
+        return carried, drift
+
+    def _advancing(self, stage: Stage) -> Callable[[int], None]:
+        """Tell of progress, and stop there if the user asked for it."""
+
+        def advance(steps: int) -> None:
+            stage.advance(steps)
+            self.stop.check()
+
+        return advance
 
     def _grounded_summaries(self) -> bool:
         words = self.settings.organise.summary_words
         return words == "facts" or (words == "auto" and self.settings.model.path is None)
 
-    def _write_indexes(self, building: Path, graph: GraphArrays, texts: int) -> dict[str, int]:
+    def _write_indexes(
+        self, building: Path, graph: GraphArrays, texts: int, embedder: TextEmbedder
+    ) -> dict[str, int]:
         from hornbeam.index.build import build_indexes
 
         with self.timed("index"):
@@ -208,10 +316,10 @@ class Publisher:
             with self.progress.stage("index", texts, "texts") as stage:
                 built = build_indexes(
                     building,
-                    self.embedder,
+                    embedder,
                     self.settings.embedder,
                     entity_vectors=graph.entity_vectors,
-                    on_encoded=stage.advance,
+                    on_encoded=self._advancing(stage),
                 )
         return built.counts
 

@@ -3,74 +3,124 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from hornbeam.corpus import Chunker
+from hornbeam.corpus import Chunker, SeenFile
 from hornbeam.pipeline.recipe import text_hash
 from hornbeam.progress import Progress
 from hornbeam.records import Document, Rejection
-from hornbeam.store.ledger import ChunkRow, Ledger
+from hornbeam.stopping import StopRequest
+from hornbeam.store.ledger import ChunkRow, Ledger, file_of
 
 #: What is read before it is written in one transaction; both bound the memory.
-_DOCUMENTS_AT_ONCE = 128
+_ITEMS_AT_ONCE = 128
 _CHARACTERS_AT_ONCE = 8 << 20
+
+Item = Document | Rejection | SeenFile
 
 
 @dataclass(slots=True)
 class ReadingReport:
-    """seen = indexed + unchanged + duplicates + rejected."""
+    """seen = indexed + unchanged + duplicates + rejected + excluded."""
 
     seen: int = 0
     indexed: int = 0  # texts that no source of the index held
     unchanged: int = 0  # the source held this text before
     duplicates: int = 0  # another source holds this text
     rejected: list[dict[str, str]] = field(default_factory=list)
-    removed: int = 0  # records that are no longer in their file
+    excluded: int = 0  # deleted from the index before, and met again by an update
+    changed: int = 0  # of those indexed and duplicates: the source held another text before
+    moved: int = 0  # sources that are gone while their text came up at another
+    removed: int = (
+        0  # sources that are gone: records no longer in their file, and what update or delete found
+    )
 
 
-def read_documents(
-    corpus: Iterable[Document | Rejection],
-    ledger: Ledger,
-    run: int,
-    chunker: Chunker,
-    chunking: str,
-    progress: Progress,
-) -> ReadingReport:
-    """
+@dataclass(slots=True)
+class Reader:
+    """One run's way of taking a corpus in.
+
     Args:
         chunking: fingerprint of the chunker; a document that was cut by another is cut anew.
+        reading: fingerprint of all that decides how a file becomes documents and chunks.
+        shown: an absolute source as users see it.
+        skip_deleted: leave out what the user deleted from the index, as an update does.
     """
-    report = ReadingReport()
-    with progress.stage("read", unit="documents") as stage:
-        for batch in _batches(corpus):
-            with ledger.transaction():
-                for item in batch:
-                    report.seen += 1
-                    if isinstance(item, Rejection):
-                        report.rejected.append({"path": item.path, "reason": item.reason})
-                        ledger.add_rejection(item.path, item.reason, run)
-                    else:
-                        _take(item, ledger, run, chunker, chunking, report)
-            ledger.seal()
-            stage.advance(len(batch))
-    report.removed = forget_vanished_records(ledger, run)
-    return report
 
+    ledger: Ledger
+    run: int
+    chunker: Chunker
+    chunking: str
+    reading: str
+    progress: Progress
+    shown: Callable[[str], str]
+    stop: StopRequest
+    skip_deleted: bool = False
+    report: ReadingReport = field(default_factory=ReadingReport)
+    new_documents: set[str] = field(default_factory=set)  # at a source that did not hold them before
+    _excluded_files: set[str] = field(default_factory=set)
 
-def _take(
-    document: Document, ledger: Ledger, run: int, chunker: Chunker, chunking: str, report: ReadingReport
-) -> None:
-    document_id = document.document_id
-    count_document(document_id, document.source, ledger, run, report)
-    if ledger.chunking_of(document_id) != chunking:
-        rows = [
-            ChunkRow(c.chunk_id, document_id, c.start, c.end, c.tokens, text_hash(c.text))
-            for c in chunker.chunk(document)
-        ]
-        ledger.put("document", document_id, document.text.encode("utf-8"))
-        ledger.add_document(document_id, document.language, len(document.text), chunking, rows)
-    ledger.add_source(document.source, document_id, document.title, run)
+    def known_digest(self, file: str) -> str | None:
+        return self.ledger.places.digest(file, self.reading)
+
+    def read(self, corpus: Iterable[Item]) -> ReadingReport:
+        """
+        Raises:
+            Interrupted: the user stopped the run; what was read is in the ledger.
+        """
+        with self.progress.stage("read", unit="documents") as stage:
+            for batch in _batches(corpus):
+                before = self.report.seen
+                with self.ledger.transaction():
+                    for item in batch:
+                        self._take(item)
+                self.ledger.seal()
+                stage.advance(self.report.seen - before)
+                self.stop.check(f"{self.report.seen} documents are read")
+        self.report.removed += forget_vanished_records(self.ledger, self.run)
+        return self.report
+
+    def _take(self, item: Item) -> None:
+        report = self.report
+        if isinstance(item, Document):
+            report.seen += 1
+            self._take_document(item)
+        elif isinstance(item, Rejection):
+            report.seen += 1
+            shown = self.shown(item.path)
+            report.rejected.append({"path": shown, "reason": item.reason})
+            self.ledger.add_rejection(item.path, item.reason, self.run, shown=shown)
+        elif item.unchanged:
+            sources = self.ledger.meet_file(item.source, self.run)
+            report.seen += sources
+            report.unchanged += sources
+        elif item.whole and item.source not in self._excluded_files:
+            self.ledger.places.add_digest(item.source, item.digest, self.reading)
+
+    def _take_document(self, document: Document) -> None:
+        ledger, document_id, source = self.ledger, document.document_id, document.source
+        if self.skip_deleted and ledger.places.is_deleted(document_id, source):
+            self.report.excluded += 1
+            self._excluded_files.add(file_of(source))
+            ledger.forget_sources([source])  # of another text, which is no longer there
+            return
+        shown = self.shown(source)
+        ledger.adopt_source(source, shown)
+        held, _ = ledger.source_seen(source) or ("", 0)
+        count_document(document_id, source, ledger, self.run, self.report)
+        if held != document_id:
+            self.new_documents.add(document_id)
+            self.report.changed += bool(held)
+        if ledger.chunking_of(document_id) != self.chunking:
+            rows = [
+                ChunkRow(c.chunk_id, document_id, c.start, c.end, c.tokens, text_hash(c.text))
+                for c in self.chunker.chunk(document)
+            ]
+            ledger.put("document", document_id, document.text.encode("utf-8"))
+            ledger.add_document(document_id, document.language, len(document.text), self.chunking, rows)
+        ledger.add_source(source, document_id, document.title, self.run, shown=shown)
+        ledger.places.undelete(document_id, source)
 
 
 def count_document(document_id: str, source: str, ledger: Ledger, run: int, report: ReadingReport) -> None:
@@ -86,13 +136,13 @@ def count_document(document_id: str, source: str, ledger: Ledger, run: int, repo
         report.indexed += 1
 
 
-def _batches(corpus: Iterable[Document | Rejection]) -> Iterator[list[Document | Rejection]]:
-    batch: list[Document | Rejection] = []
+def _batches(corpus: Iterable[Item]) -> Iterator[list[Item]]:
+    batch: list[Item] = []
     characters = 0
     for item in corpus:
         batch.append(item)
         characters += len(item.text) if isinstance(item, Document) else 0
-        if len(batch) >= _DOCUMENTS_AT_ONCE or characters >= _CHARACTERS_AT_ONCE:
+        if len(batch) >= _ITEMS_AT_ONCE or characters >= _CHARACTERS_AT_ONCE:
             yield batch
             batch, characters = [], 0
     if batch:

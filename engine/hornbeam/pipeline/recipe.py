@@ -90,6 +90,11 @@ def version_recipe(settings: Settings, recipe: Recipe, schema: GraphSchema, embe
     return content_id("", hornbeam.__version__, *parts)
 
 
+def reading_key(settings: Settings, recipe: Recipe) -> str:
+    """What the documents and chunks of a file depend on besides its bytes."""
+    return content_id("", hornbeam.__version__, settings.fingerprint("corpus"), recipe.chunking)
+
+
 def _with_probes_by_content(settings: Settings) -> Settings:
     """The path of the probes says nothing; other questions may decide otherwise."""
     path = settings.gates.probes

@@ -14,6 +14,7 @@ to. Readers of results look in the journal first, then in the segments.
 from __future__ import annotations
 
 import json
+import os
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,6 +25,8 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from hornbeam.errors import StoreError
+from hornbeam.store.disk import explain_disk_error
+from hornbeam.store.places import PLACE_TABLES, Places
 from hornbeam.store.runs import RUN_TABLES, Runs
 from hornbeam.store.segments import read_segment, write_segment
 from hornbeam.store.type_evidence import EVIDENCE_TABLES, TypeEvidence
@@ -47,11 +50,12 @@ CREATE TABLE IF NOT EXISTS documents (
     chunking TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS sources (
     source TEXT PRIMARY KEY, file TEXT NOT NULL, document_id TEXT NOT NULL, title TEXT NOT NULL,
-    run INTEGER NOT NULL) WITHOUT ROWID;
+    run INTEGER NOT NULL, shown TEXT NOT NULL DEFAULT '') WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS sources_by_document ON sources (document_id);
 CREATE INDEX IF NOT EXISTS sources_by_file ON sources (file, run);
 CREATE TABLE IF NOT EXISTS rejections (
-    path TEXT PRIMARY KEY, file TEXT NOT NULL, reason TEXT NOT NULL, run INTEGER NOT NULL) WITHOUT ROWID;
+    path TEXT PRIMARY KEY, file TEXT NOT NULL, reason TEXT NOT NULL, run INTEGER NOT NULL,
+    shown TEXT NOT NULL DEFAULT '') WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS chunks (
     document_id TEXT NOT NULL, ordinal INTEGER NOT NULL, chunk_id TEXT NOT NULL,
     start INTEGER NOT NULL, "end" INTEGER NOT NULL, tokens INTEGER NOT NULL, text_hash TEXT NOT NULL,
@@ -67,6 +71,9 @@ CREATE TABLE IF NOT EXISTS sealed (
     PRIMARY KEY (kind, key)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS taken_over (key TEXT PRIMARY KEY, source TEXT NOT NULL) WITHOUT ROWID;
 """
+
+#: Columns that came later, of texts: the tables of an older ledger get them, or are read as if they had them.
+_LATER_COLUMNS = {"sources": "shown", "rejections": "shown"}
 
 #: How the corpus names a record of a file: `articles.jsonl#3`, `feed.json#3.2`.
 _RECORD = re.compile(r"#\d+(\.\d+)*$")
@@ -91,32 +98,44 @@ class DocumentRow:
     language: str
     characters: int
     chunking: str  # fingerprint of how it was cut
-    sources: tuple[str, ...]  # sorted
+    sources: tuple[str, ...]  # as shown, sorted
 
 
 class Ledger:
     """Open (or create) the ledger of an index directory. Use as a context manager.
 
     One process writes at a time (`write_lock`); any number read.
+
+    Args:
+        read_only: change nothing, not even the tables of an older ledger: also where nothing can be written.
     """
 
-    def __init__(self, index: Path, *, create: bool) -> None:
+    def __init__(self, index: Path, *, create: bool, read_only: bool = False) -> None:
         self._index = index
         #: what each run did and cost; written in the same transactions
         self.runs = Runs(self._run)
         self.types = TypeEvidence(self._run, self._run_many)
+        #: the paths it is built from, its files as they were, and what was deleted from it
+        self.places = Places(self._run, self._run_many)
         path = index / "ledger.sqlite"
         if not create:
             check_is_index(index)
         try:
-            index.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, isolation_level=None, timeout=_BUSY_SECONDS)
+            if read_only:
+                self._db = sqlite3.connect(
+                    _read_only_uri(path), uri=True, isolation_level=None, timeout=_BUSY_SECONDS
+                )
+            else:
+                index.mkdir(parents=True, exist_ok=True)
+                self._db = sqlite3.connect(path, isolation_level=None, timeout=_BUSY_SECONDS)
         except (sqlite3.Error, OSError) as error:
-            raise StoreError(f"{path} cannot be opened: {error}") from error
+            raise self._error(error, "cannot be opened") from error
         try:
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = FULL")
-            self._db.executescript(_TABLES + RUN_TABLES + EVIDENCE_TABLES)
+            if not read_only:
+                self._db.execute("PRAGMA journal_mode = WAL")
+                self._db.execute("PRAGMA synchronous = FULL")
+                self._db.executescript(_TABLES + RUN_TABLES + PLACE_TABLES + EVIDENCE_TABLES)
+            self._add_later_columns(read_only=read_only)
             self._check_format()
             #: rows and bytes of the journal by kind; an upper bound once a row was replaced
             self._waiting = {
@@ -127,7 +146,7 @@ class Ledger:
             }
         except sqlite3.Error as error:
             self._db.close()
-            raise StoreError(f"{path} cannot be opened: {error}") from error
+            raise self._error(error, "cannot be opened") from error
         except StoreError:
             self._db.close()
             raise
@@ -149,11 +168,28 @@ class Ledger:
                 "with 'hornbeam index PATH… --index NEW'"
             )
 
+    def _add_later_columns(self, *, read_only: bool) -> None:
+        for table, column in _LATER_COLUMNS.items():
+            there = {row[1] for row in self._db.execute(f"PRAGMA table_info({table})")}
+            if column in there:
+                continue
+            if read_only:
+                # Of this connection alone; it hides the table of its name.
+                self._db.execute(f"CREATE TEMP VIEW {table} AS SELECT *, '' AS {column} FROM main.{table}")
+            else:
+                self._db.execute(f"ALTER TABLE {table} ADD COLUMN {column} TEXT NOT NULL DEFAULT ''")
+        #: sources that an older Hornbeam wrote, known by their path as given
+        self._has_old_sources = bool(self._run("SELECT 1 FROM sources WHERE shown = '' LIMIT 1"))
+
+    def _error(self, error: Exception, what: str = "") -> StoreError:
+        said = explain_disk_error(self._index, error)
+        return StoreError(said or f"{self._index / 'ledger.sqlite'}{what and ' ' + what}: {error}")
+
     def _run(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         try:
             return self._db.execute(sql, values).fetchall()
         except sqlite3.Error as error:
-            raise StoreError(f"{self._index / 'ledger.sqlite'}: {error}") from error
+            raise self._error(error) from error
 
     def _one(self, sql: str, values: Sequence[Any] = ()) -> Any:
         """The first column of the first row; None without rows."""
@@ -164,7 +200,7 @@ class Ledger:
         try:
             self._db.executemany(sql, rows)
         except sqlite3.Error as error:
-            raise StoreError(f"{self._index / 'ledger.sqlite'}: {error}") from error
+            raise self._error(error) from error
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -217,13 +253,50 @@ class Ledger:
         chunking = self._one("SELECT chunking FROM documents WHERE document_id = ?", (document_id,))
         return None if chunking is None else str(chunking)
 
-    def add_source(self, source: str, document_id: str, title: str, run: int) -> None:
-        """A source holds one document: a changed file lets go of its old text."""
+    def add_source(
+        self, source: str, document_id: str, title: str, run: int, *, shown: str | None = None
+    ) -> None:
+        """A source holds one document: a changed file lets go of its old text.
+
+        Args:
+            source: what it is known by, the same from every working directory.
+            shown: what readers of the tables see; None: `source`.
+        """
         self._run(
-            "INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?, ?)",
-            (source, _file_of(source), document_id, title, run),
+            "INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?, ?, ?)",
+            (source, file_of(source), document_id, title, run, shown or source),
         )
         self._run("DELETE FROM rejections WHERE path = ?", (source,))
+
+    def adopt_source(self, source: str, shown: str) -> None:
+        """What an older Hornbeam knew by its path as given is this source."""
+        if self._has_old_sources and source != shown:
+            self._run(
+                "UPDATE OR IGNORE sources SET source = ?, file = ? WHERE source = ? AND shown = ''",
+                (source, file_of(source), shown),
+            )
+
+    def meet_file(self, file: str, run: int) -> int:
+        """A run has met a file that is as it was; the number of sources in it."""
+        rows = self._run("UPDATE sources SET run = ? WHERE file = ? RETURNING 1", (run, file))
+        return len(rows)
+
+    def source_count(self) -> int:
+        return int(self._one("SELECT count(*) FROM sources"))
+
+    def sources(self) -> Iterator[tuple[str, str, str, int]]:
+        """(source, shown, document id, the last run that met it), by source."""
+        last = ""
+        while True:
+            page = self._run(
+                "SELECT source, CASE shown WHEN '' THEN source ELSE shown END, document_id, run "
+                "FROM sources WHERE source > ? ORDER BY source LIMIT ?",
+                (last, _AT_ONCE),
+            )
+            yield from page
+            if len(page) < _AT_ONCE:
+                return
+            last = page[-1][0]
 
     def add_document(
         self, document_id: str, language: str, characters: int, chunking: str, chunks: Iterable[ChunkRow]
@@ -241,16 +314,20 @@ class Ledger:
             ),
         )
 
-    def add_rejection(self, path: str, reason: str, run: int, *, file: str | None = None) -> None:
+    def add_rejection(
+        self, path: str, reason: str, run: int, *, file: str | None = None, shown: str | None = None
+    ) -> None:
         """A source that can no longer be read holds no document.
 
         Args:
             file: that it is part of, where its name does not tell.
+            shown: what users see; None: `path`.
         """
         self._run(
-            "INSERT OR REPLACE INTO rejections VALUES (?, ?, ?, ?)",
-            (path, file or _file_of(path), reason, run),
+            "INSERT OR REPLACE INTO rejections VALUES (?, ?, ?, ?, ?)",
+            (path, file or file_of(path), reason, run, shown or path),
         )
+        self.places.forget_files([file_of(path)])
         self._run("DELETE FROM sources WHERE source = ?", (path,))
 
     def vanished(self, run: int) -> list[tuple[str, str]]:
@@ -266,6 +343,7 @@ class Ledger:
     def forget_sources(self, sources: Iterable[str]) -> None:
         """Let go of sources, read or rejected. A document without a source is no longer in the graph."""
         names = [(source,) for source in sources]
+        self.places.forget_files(file_of(source) for (source,) in names)
         self._run_many("DELETE FROM sources WHERE source = ?", names)
         self._run_many("DELETE FROM rejections WHERE path = ?", names)
 
@@ -276,7 +354,7 @@ class Ledger:
             # A page at a time, found by key: an open cursor would see half of what is written meanwhile.
             page = self._run(
                 "SELECT d.document_id, d.language, d.characters, d.chunking, "
-                "json_group_array(json_array(s.source, s.title)) "
+                "json_group_array(json_array(CASE s.shown WHEN '' THEN s.source ELSE s.shown END, s.title)) "
                 "FROM documents d JOIN sources s USING (document_id) WHERE d.document_id > ? "
                 "GROUP BY d.document_id ORDER BY d.document_id LIMIT ?",
                 (last, _AT_ONCE),
@@ -314,7 +392,9 @@ class Ledger:
 
     def rejections(self) -> list[tuple[str, str]]:
         """(path, reason), sorted by path."""
-        rows = self._run("SELECT path, reason FROM rejections ORDER BY path")
+        rows = self._run(
+            "SELECT CASE shown WHEN '' THEN path ELSE shown END, reason FROM rejections ORDER BY 1"
+        )
         return [(str(path), str(reason)) for path, reason in rows]
 
     # Results
@@ -462,7 +542,16 @@ def check_is_index(index: Path) -> None:
         )
 
 
-def _file_of(source: str) -> str:
+def _read_only_uri(path: Path) -> str:
+    """Of a ledger for reading. Where its folder cannot be written, SQLite cannot make the shared memory that
+    readers beside a writer need; there is no writer then, if there is no log of its writes either."""
+    uri = f"{path.resolve().as_uri()}?mode=ro"
+    log = path.with_name(path.name + "-wal")
+    alone = not os.access(path.parent, os.W_OK) and not log.exists()
+    return uri + "&immutable=1" if alone else uri
+
+
+def file_of(source: str) -> str:
     """The file that a source is, or is a record of."""
     return _RECORD.sub("", source)
 

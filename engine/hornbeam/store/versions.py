@@ -198,14 +198,6 @@ def list_versions(index: Path) -> list[Version]:
     return sorted(found, key=lambda version: (version.manifest.get("created", 0.0), version.version_id))
 
 
-def find_version_with_inputs(index: Path, inputs: str) -> Version | None:
-    """The newest published version that was built from exactly these inputs."""
-    for version in reversed(list_versions(index)):
-        if version.manifest.get("inputs") == inputs:
-            return version
-    return None
-
-
 def file_checksum(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,5 +1,6 @@
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -332,3 +333,24 @@ def test_a_write_that_the_database_refuses_is_a_store_error(tmp_path: Path, ledg
     with pytest.raises(StoreError, match=r"ledger\.sqlite"):
         ledger.put("extraction", "k", b"found")
     other.close()
+
+
+# Ledgers of an older Hornbeam
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_an_older_ledger_is_read_and_written(tmp_path: Path, read_only: bool) -> None:
+    with Ledger(tmp_path, create=True) as ledger:
+        add_document(ledger, "d", "corpus/a.txt")
+        ledger.add_rejection("corpus/b.pdf", "damaged", 1)
+    with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as database:
+        for table in ("sources", "rejections"):
+            database.execute(f"ALTER TABLE {table} DROP COLUMN shown")
+
+    with Ledger(tmp_path, create=False, read_only=read_only) as ledger:
+        assert held(ledger) == {"d": ("corpus/a.txt",)}
+        assert ledger.rejections() == [("corpus/b.pdf", "damaged")]
+        assert [shown for _, shown, *_ in ledger.sources()] == ["corpus/a.txt"]
+        if not read_only:
+            ledger.adopt_source("/home/ada/corpus/a.txt", "corpus/a.txt")
+            assert [source for source, *_ in ledger.sources()] == ["/home/ada/corpus/a.txt"]

@@ -13,7 +13,6 @@ from hornbeam.store.versions import (
     Version,
     begin_version,
     current_version_id,
-    find_version_with_inputs,
     list_versions,
     open_current,
     publish_version,
@@ -43,9 +42,6 @@ def test_a_version_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     (building / "manifest.json").write_text(json.dumps({"format": FORMAT_VERSION, "inputs": "inputs"}))
 
     assert [version.version_id for version in list_versions(tmp_path)] == [first.version_id]
-    found = find_version_with_inputs(tmp_path, "inputs")
-    assert found is not None
-    assert found.version_id == first.version_id
     with pytest.raises(StoreError):
         read_version(tmp_path, building.name)
 
@@ -171,15 +167,11 @@ def test_a_version_of_another_format_is_refused_and_not_listed(
     with pytest.raises(StoreError, match=says):
         open_current(tmp_path)
     assert list_versions(tmp_path) == []
-    assert find_version_with_inputs(tmp_path, "inputs") is None
 
 
-def test_versions_are_listed_by_age_and_found_by_inputs_newest_first(tmp_path: Path) -> None:
-    old = publish(tmp_path, "one", created=1.0)
-    new = publish(tmp_path, "two", created=2.0)
-    publish(tmp_path, "three", inputs="other", created=3.0)
+def test_versions_are_listed_by_age(tmp_path: Path) -> None:
+    publish(tmp_path, "two", created=2.0)
+    publish(tmp_path, "one", created=1.0)
+    publish(tmp_path, "three", created=3.0)
 
     assert [version.manifest["created"] for version in list_versions(tmp_path)] == [1.0, 2.0, 3.0]
-    found = find_version_with_inputs(tmp_path, "inputs")
-    assert found == new != old
-    assert find_version_with_inputs(tmp_path, "unknown") is None

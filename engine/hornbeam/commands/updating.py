@@ -1,0 +1,186 @@
+"""`hornbeam update` and `hornbeam delete`: follow documents that change, forget those that must go.
+
+Both go on with the settings, the schema and the model that the index was built with, unless told otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hornbeam.commands.options import (
+    ConfigOption,
+    DeviceOption,
+    IndexOption,
+    JsonOption,
+    ModelOption,
+    SetOption,
+    print_json,
+    quiet_libraries,
+    settings_of,
+)
+
+if TYPE_CHECKING:
+    from hornbeam.build import Build, BuildReport
+    from hornbeam.schema import GraphSchema
+    from hornbeam.settings import Settings
+
+SchemaOption = Annotated[
+    str | None,
+    typer.Option(
+        "--schema",
+        metavar="FILE",
+        help="Another schema file or seed schema than the index has.",
+        show_default=False,
+    ),
+]
+FullOption = Annotated[
+    bool,
+    typer.Option(
+        "--full", help="Embed and organise everything anew: the version that 'index' would have made."
+    ),
+]
+EmptyOption = Annotated[
+    bool,
+    typer.Option("--allow-empty", help="Also if no document would be left of the index or of a folder."),
+]
+QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress on standard error.")]
+
+
+def update(
+    index_directory: IndexOption,
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PATH…]",
+            help="Look only there; a path that is new is added. None: all that the index was built from.",
+            show_default=False,
+        ),
+    ] = None,
+    full: FullOption = False,
+    allow_empty: EmptyOption = False,
+    schema: SchemaOption = None,
+    model: ModelOption = None,
+    device: DeviceOption = None,
+    config: ConfigOption = None,
+    changes: SetOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Find new, changed, moved and removed documents, and publish a version that follows them.
+
+    Only changed chunks are read by the model; only the communities that they touch are found and described
+    anew, until these have drifted too far (update.max_drift).
+    """
+    flags = {"schema_file": schema, "model.path": model, "device": device}
+    run_build(
+        index_directory,
+        *_as_built(index_directory, config, changes, flags),
+        lambda build: build.update(paths or (), full=full, allow_empty=allow_empty),
+        as_json=as_json,
+        quiet=quiet,
+    )
+
+
+def delete(
+    index_directory: IndexOption,
+    documents: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DOC…",
+            help="Document ids, paths of files or folders, records (path#3), patterns.",
+            show_default=False,
+        ),
+    ],
+    full: FullOption = False,
+    allow_empty: EmptyOption = False,
+    schema: SchemaOption = None,
+    model: ModelOption = None,
+    device: DeviceOption = None,
+    config: ConfigOption = None,
+    changes: SetOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Take documents out of the index, with every fact that no other document states.
+
+    A later update leaves them out as long as their text is the same; 'index' brings them back.
+    """
+    flags = {"schema_file": schema, "model.path": model, "device": device}
+    run_build(
+        index_directory,
+        *_as_built(index_directory, config, changes, flags),
+        lambda build: build.delete(documents, full=full, allow_empty=allow_empty),
+        as_json=as_json,
+        quiet=quiet,
+    )
+
+
+def _as_built(
+    index: Path, config: Path | None, changes: list[str] | None, flags: dict[str, Any]
+) -> tuple[Settings, GraphSchema]:
+    """The settings that the index was built with, with what the user changes in them, and its schema."""
+    from hornbeam.opening import open_schema
+    from hornbeam.pipeline.text_recipe import text_recipe
+    from hornbeam.store.ledger import Ledger
+    from hornbeam.store.schemas import accepted_schema
+    from hornbeam.store.versions import current_version_id, list_versions, read_version
+
+    with Ledger(index, create=False, read_only=True) as ledger:
+        texts = text_recipe(ledger)
+    current = current_version_id(index)
+    versions = [read_version(index, current)] if current else list_versions(index)
+    built: dict[str, Any] = versions[-1].manifest["settings"] if versions else {}
+    settings = settings_of(config, changes, flags, built)
+    # The schema as it was then or accepted since, wherever its file is now; unless the user names another,
+    # or the tier that has one of its own.
+    same = (
+        built
+        and settings.schema_file == built["schema_file"]
+        and settings.extract.tier == built["extract"]["tier"]
+    )
+    if texts and same:
+        accepted = None if settings.extract.tier == "fast" else accepted_schema(index)
+        return settings, accepted or texts.schema
+    return settings, open_schema(index, settings)[0]
+
+
+def run_build(
+    index: Path,
+    settings: Settings,
+    schema: GraphSchema,
+    work: Callable[[Build], BuildReport],
+    *,
+    as_json: bool,
+    quiet: bool,
+    note: str = "",
+) -> None:
+    """Open the model, let `work` run the build, say what it did, and exit with its code.
+
+    Args:
+        note: a line to say before.
+    """
+    quiet_libraries()
+    from hornbeam.build import Build
+    from hornbeam.opening import open_build_model, open_embedder
+    from hornbeam.progress import Progress
+    from hornbeam.report import render_report
+    from hornbeam.stopping import stop_on_signal
+
+    language_model = open_build_model(settings)
+    try:
+        with Progress(quiet=quiet) as progress, stop_on_signal() as stop:
+            if note:
+                progress.say(note)
+            build = Build(index, settings, schema, language_model, open_embedder(settings), progress, stop)
+            report = work(build)
+    finally:
+        language_model.close()
+    if as_json:
+        print_json(build.to_json())
+    else:
+        render_report(build.to_json(), index)
+    raise typer.Exit(report.exit_code)
