@@ -47,6 +47,7 @@ INSTALLED = {
     "pydantic-settings": "2.16.3",
     "pypdfium2": "5.15.2",
     "python-docx": "1.2.0",
+    "rapidfuzz": "3.14.1",
     "regex": "2026.11.19",
     "rich": "15.0.0",
     "scikit-learn": "1.9.1",

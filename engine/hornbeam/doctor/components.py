@@ -30,6 +30,7 @@ _BASE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("JSON", ("orjson",)),
     ("lexical index", ("bm25s",)),
     ("text", ("regex",)),
+    ("likeness of names", ("rapidfuzz",)),
     ("text encodings", ("charset-normalizer",)),
     ("HTML files", ("trafilatura",)),
     ("HTML files", ("lxml",)),
