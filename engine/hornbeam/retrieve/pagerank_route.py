@@ -2,10 +2,12 @@
 
 The form of HippoRAG 2 (Gutiérrez et al. 2025), the texts' own ranking sharpened, without synonym edges:
 
-    an entity's part    mean over the best facts that it is an end of: (f / best f) / chunks that mention it
+    an entity's part    s · mean over the best facts that it is an end of: (f / best f) / chunks that mention it
     a chunk's part      TEXT_PART · ((b − least b) / (best b − least b))²     among the best few dozen by b
     f                   score of the fact on its route
     b                   half its cosine, half its BM25 score
+    s                   min(1, best f / best b)³: where no fact is as like the question as a text is, the
+                        graph has no place to start from, and the walk starts from the texts
 
 The walk goes on with probability `damping` (.5) at each step and else begins again. An entity in many chunks
 says little about where to look, hence the division; a text of middling likeness says nothing at all, hence
@@ -54,7 +56,8 @@ def pagerank_route(
     ends = _ends(kb, list(facts)[: settings.seed_facts])
     if not ends:
         ends = [(one.rows[0], one.score) for one in list(entities)[: settings.seed_facts]]
-    seeds = _entity_parts(kb, ends)
+    strength = _strength(ends, text_scores)
+    seeds = {entity: strength * part for entity, part in _entity_parts(kb, ends).items()}
     best = sorted(text_scores.items(), key=lambda entry: (-entry[1], entry[0]))[: settings.candidates]
     first_chunk = len(kb.entities)
     seeds |= {first_chunk + chunk: TEXT_PART * part for chunk, part in _sharpened(best)}
@@ -73,6 +76,11 @@ def pagerank_route(
         *_best("chunk", nodes[is_chunk] - first_chunk, mass[is_chunk], settings.candidates),
         *_best("entity", nodes[~is_chunk], mass[~is_chunk], settings.candidates),
     ]
+
+
+def _strength(ends: Sequence[tuple[int, float]], text_scores: dict[int, float]) -> float:
+    fact, text = max((score for _, score in ends), default=0.0), max(text_scores.values(), default=0.0)
+    return 1.0 if text <= fact else float((fact / text) ** 3)
 
 
 def _ends(kb: KnowledgeBase, facts: Sequence[Candidate]) -> list[tuple[int, float]]:

@@ -57,6 +57,14 @@ def test_only_the_best_facts_are_walked_from(kb: KnowledgeBase) -> None:
     assert pagerank_route(kb, RetrieveSettings(seed_facts=0), [BORN], {}) == []
 
 
+def test_a_fact_that_is_much_less_like_the_question_than_a_text_leads_nowhere(kb: KnowledgeBase) -> None:
+    texts = {3: 0.8, 2: 0.1}
+    weak = best(pagerank_route(kb, SETTINGS, [Candidate("triple", (0,), 0.1, "triple")], texts), "chunk")
+    strong = best(pagerank_route(kb, SETTINGS, [BORN], texts), "chunk")
+    assert max(weak, key=lambda row: weak[row]) == 3
+    assert max(strong, key=lambda row: strong[row]) == 0
+
+
 def test_without_facts_the_named_entities_are_walked_from(kb: KnowledgeBase) -> None:
     warsaw = Candidate("entity", (1,), 1.0, "entity", "name")
     chunks = best(pagerank_route(kb, SETTINGS, [], {}, [warsaw]), "chunk")
