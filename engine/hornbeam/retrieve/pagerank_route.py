@@ -2,7 +2,7 @@
 
 The form of HippoRAG 2 (Gutiérrez et al. 2025), the texts' own ranking sharpened, without synonym edges:
 
-    an entity's part    s · mean over the best facts that it is an end of: (f / best f) / chunks that mention it
+    an entity's part    s · mean over the best facts that it ends: (f / best f) / chunks that mention it
     a chunk's part      TEXT_PART · ((b − least b) / (best b − least b))²     among the best few dozen by b
     f                   score of the fact on its route
     b                   half its cosine, half its BM25 score
