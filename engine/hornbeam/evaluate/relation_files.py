@@ -18,6 +18,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hornbeam.errors import UsageError
 from hornbeam.evaluate.fact_sets import FactSet, GoldSentence, Split, fact_set
@@ -127,10 +128,10 @@ def _docred(folder: Path) -> tuple[Sequence[_Typed], Sequence[_Typed]]:
     return [one for some in known for one in some], [one for some in asked for one in some]
 
 
-def _docred_sentences(document: dict[str, object], relation_of: Mapping[str, str]) -> list[_Typed]:
-    vertices: list[list[dict[str, object]]] = document["vertexSet"]  # type: ignore[assignment]
-    labels: list[dict[str, object]] = document["labels"]  # type: ignore[assignment]
-    texts: list[list[str]] = document["sents"]  # type: ignore[assignment]
+def _docred_sentences(document: dict[str, Any], relation_of: Mapping[str, str]) -> list[_Typed]:
+    vertices: list[list[dict[str, Any]]] = document["vertexSet"]
+    labels: list[dict[str, Any]] = document["labels"]
+    texts: list[list[str]] = document["sents"]
     sentences = []
     for number, words in enumerate(texts):
         # Entity -> how this sentence names it first.
