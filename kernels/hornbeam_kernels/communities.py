@@ -319,15 +319,16 @@ def canonical_order(
 ) -> Indices:
     """An order of the n entities that does not depend on the order they come in: int64 [n].
 
-    Entities are sorted by a 64-bit hash of their own vector, refined by the hashes across each of their
-    triples (colour refinement, Weisfeiler and Leman 1968) until that tells no more of them apart, at most
-    ``MOST_REFINEMENTS`` times: sums of integers, exact in any order. Entities that keep one colour, alike in
-    their vectors and in all that is around them as far as refinement sees, keep the order given. O(n d) time
+    Entities are sorted by a 64-bit hash of their own vector (whatever power of two it is multiplied by),
+    refined by the hashes across each of their triples (colour refinement, Weisfeiler and Leman 1968) until
+    that tells no more of them apart, at most ``MOST_REFINEMENTS`` times: sums of integers, exact in any
+    order. Entities that keep one colour, alike in their vectors and in all that is around them as far as
+    refinement sees, keep the order given. O(n d) time
     and O((n + T) log n) a round, one or two where vectors differ; memory O(n + T).
     """
     n = len(entity_vectors)
     h, r, t = triple_arrays(heads, relations, tails, n, len(relation_vectors))
-    colour = row_hashes(np.asarray(entity_vectors))
+    colour = _direction_hashes(np.asarray(entity_vectors))
     kind = row_hashes(np.asarray(relation_vectors))[r]
     if weights is not None:
         kind = kind + _mixed(np.asarray(weights, dtype=np.float64).view(np.uint64))
@@ -357,15 +358,29 @@ def _checked(graph: Graph) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float
     return vectors, types, weights
 
 
+def _direction_hashes(vectors: NDArray[Any]) -> NDArray[np.uint64]:
+    # Hashes of the rows [n], whatever power of two they are multiplied by.
+    hashes = np.empty(len(vectors), dtype=np.uint64)
+    for rows in row_blocks(len(vectors), 16 * max(1, vectors.shape[1])):
+        hashes[rows] = row_hashes(_near_one(vectors[rows]))
+    return hashes
+
+
 def _unit_in_order(vectors: NDArray[Any], order: Indices) -> NDArray[np.float32]:
-    # Unit rows of the vectors in that order. Each is brought near 1 before it is squared: no length is too
-    # large or too small for float32.
+    # Unit rows of the vectors in that order.
     out = np.empty(vectors.shape, dtype=np.float32)
     for rows in row_blocks(len(order), 16 * max(1, vectors.shape[1])):
-        block = np.asarray(vectors[order[rows]], dtype=np.float32)
-        largest = np.abs(block).max(axis=1, keepdims=True, initial=0.0)
-        out[rows] = unit_rows(block / np.where(largest > 0, largest, 1.0), np)
+        out[rows] = unit_rows(_near_one(vectors[order[rows]]), np)
     return out
+
+
+def _near_one(block: NDArray[Any]) -> NDArray[np.float32]:
+    # Each row times the power of two that brings its largest entry to [.5, 1): exact, and no length is too
+    # large or too small to be squared in float32.
+    block = np.asarray(block, dtype=np.float32)
+    _, exponent = np.frexp(np.abs(block).max(axis=1, keepdims=True, initial=0.0))
+    near: NDArray[np.float32] = np.ldexp(block, -exponent)
+    return near
 
 
 def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:

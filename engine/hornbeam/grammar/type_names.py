@@ -31,8 +31,29 @@ _WORDS = """
 """
 #: Words that say nothing on their own: a name does not begin with one.
 FUNCTION_WORDS = frozenset(_WORDS.split())
-#: Lower case of the scripts that have case, and letters of those that have not.
-_ANY_LETTER = "[a-zß-öø-ÿā-žа-яёα-ωа-я一-鿿ぁ-ゟァ-ヿ가-힣א-תء-ي]"
+#: Blocks of the scripts that a name may be written in.
+_SCRIPTS = ("az", "ßž", "αώ", "аё", "את", "ءي", "ぁゟ", "ァヿ", "一鿿", "가힣")
+_LOWER_OR_CASELESS = regex.compile(r"[\p{Ll}\p{Lo}\p{Lm}]")
+
+
+def _letter_class() -> str:
+    """An EBNF class of the lower-case letters of `_SCRIPTS`, and of their letters that have no case.
+
+    Blocks hold more than that: capitals stand between their small letters, marks among kana.
+    """
+    ranges: list[list[str]] = []
+    for block in _SCRIPTS:
+        for letter in map(chr, range(ord(block[0]), ord(block[-1]) + 1)):
+            if not _LOWER_OR_CASELESS.fullmatch(letter) or letter != letter.lower():
+                continue
+            if ranges and ord(letter) == ord(ranges[-1][1]) + 1:
+                ranges[-1][1] = letter
+            else:
+                ranges.append([letter, letter])
+    return "[" + "".join(a if a == b else f"{a}-{b}" for a, b in ranges) + "]"
+
+
+_ANY_LETTER = _letter_class()
 
 
 def name_rules(

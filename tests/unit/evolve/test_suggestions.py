@@ -3,6 +3,7 @@
 import math
 
 import pytest
+import regex
 
 pytest.importorskip("xgrammar")
 
@@ -195,6 +196,13 @@ def test_scripts_without_spaces_give_runs_of_characters() -> None:
 def test_a_chunk_without_letters_has_no_names() -> None:
     assert names_of("1867 ?! 40") == ""
     assert name_rules(SpanLexicon("person", 8), "name", taken={"person"}) == ""
+
+
+def test_free_names_are_of_small_letters_and_letters_without_case() -> None:
+    letter = regex.compile(names_of("x", any_words=True).split("]")[0].split("::= ")[1] + "]")
+
+    assert all(map(letter.fullmatch, "azßöčłžωύяёאيあタ大도"))
+    assert not any(map(letter.fullmatch, "AČŁŽΩЯЁ÷・゛_1 "))
 
 
 # Gathering
