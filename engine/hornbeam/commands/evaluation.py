@@ -209,7 +209,8 @@ def evaluate_extraction(
 ) -> None:
     """Count what is not clean in answers and results: unreadable, out of schema, dangling, ungrounded.
 
-    Exit code 1 if anything is.
+    Chunks are extracted as `hornbeam index` does it, guided with --set extract.known_facts=FILE. Exit code 1
+    if anything is not clean.
     """
     if not paths and not adversarial:
         raise typer.BadParameter("give a PATH, or --adversarial N", param_hint="[PATH…]")
@@ -220,6 +221,7 @@ def evaluate_extraction(
     from hornbeam.evaluate.adversarial import adversarial_texts
     from hornbeam.evaluate.cleanliness import FAULTS, corpus_texts, measure_cleanliness, naughty_strings
     from hornbeam.llm.opening import open_model
+    from hornbeam.opening import open_embedder
     from hornbeam.schema import load_schema
 
     loaded = load_schema(schema)
@@ -227,7 +229,8 @@ def evaluate_extraction(
     try:
         texts = list(islice(corpus_texts(paths, settings, language_model), limit)) if paths else []
         texts += adversarial_texts(adversarial, seed, naughty_strings(strings) if strings else ())
-        report = measure_cleanliness(texts, language_model, loaded, settings.extract)
+        embedder = open_embedder(settings)
+        report = measure_cleanliness(texts, language_model, loaded, settings.extract, embedder, quiet=False)
     finally:
         language_model.close()
     if as_json:

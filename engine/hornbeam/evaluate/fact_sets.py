@@ -68,3 +68,11 @@ def read_fact_sets(folder: Path, numbers: Iterable[int] | None, split: Split) ->
     raise UsageError(
         f"{folder} is no set of a known form (Text2KGBench, OSKGC, CoNLL04, Re-DocRED, relations by line)"
     )
+
+
+def limited(one: FactSet, limit: int | None) -> FactSet:
+    """At most so many of its sentences to ask about, spread evenly."""
+    if limit is None or limit >= len(one.asked):
+        return one
+    chosen = [one.asked[len(one.asked) * number // limit] for number in range(limit)]
+    return FactSet(one.name, one.schema, one.known, tuple(chosen))

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from hornbeam.errors import UsageError
-from hornbeam.evaluate.fact_sets import FactSet, GoldSentence, Split, read_fact_sets
+from hornbeam.evaluate.cleanliness import FAULTS, Cleanliness
+from hornbeam.evaluate.fact_sets import FactSet, GoldSentence, Split, limited, read_fact_sets
 from hornbeam.evaluate.text2kg import Answer, ValueForms, faithfulness, is_right, scores
-from hornbeam.extract.guided import GuidedExtractor, GuidedFact, strongest
+from hornbeam.evaluate.text2kg_methods import Found, chunk_key, guided_facts, staged_facts
+from hornbeam.evaluate.watched_model import WatchedModel
 from hornbeam.extract.known_facts import Encoder, Fact
-from hornbeam.extract.result import ChunkExtraction, StageUsage
-from hornbeam.extract.stages import Extractor
-from hornbeam.llm.conversations import Conversation, run_conversations
-from hornbeam.llm.protocol import Completion, LanguageModel, Request
-from hornbeam.progress import Progress, Stage
+from hornbeam.extract.result import StageUsage
+from hornbeam.llm.protocol import LanguageModel
+from hornbeam.progress import Progress
 from hornbeam.settings import ExtractSettings
 
 if TYPE_CHECKING:
@@ -48,30 +49,55 @@ def run(
     Raises:
         UsageError: the folder is of another form, or `predictions` cannot be written.
     """
-    sets = [_limited(one, limit) for one in read_fact_sets(folder, ontologies, split)]
-    found: dict[str, list[_Found]] = {}
-    usage = StageUsage()
+    sets = [limited(one, limit) for one in read_fact_sets(folder, ontologies, split)]
+    found: dict[str, list[Found]] = {}
+    watched = WatchedModel(model)
+    cleanliness = Cleanliness()
     seconds = 0.0
     total = sum(len(one.asked) for one in sets)
-    with Progress() as progress, progress.stage("evaluate", total, "sentences") as stage:
+    ask = guided_facts if method == "guided" else staged_facts
+    with (
+        _open(predictions) as out,
+        Progress() as progress,
+        progress.stage("evaluate", total, "sentences") as stage,
+    ):
         for one in sets:
-            asker = _guided if method == "guided" else _staged
             started = time.perf_counter()
-            rows, spent = asker(one, model, encoder, settings, stage)
+            rows = found[one.name] = ask(one, watched, encoder, settings, stage)
             seconds += time.perf_counter() - started
-            usage += spent
-            found[one.name] = rows
-    if predictions is not None:
-        _write(predictions, sets, found)
-    plain = [answer for one in sets for answer in _answers(one, found[one.name], None)]
-    written = [answer for one in sets for answer in _answers(one, found[one.name], ValueForms.of(one.known))]
-    facts = sum(len(answer.found) for answer in plain)
+            for number, (sentence, row) in enumerate(zip(one.asked, rows, strict=True)):
+                said = watched.take(chunk_key(one, number))
+                where = f"{one.name}, {sentence.sentence_id}"
+                cleanliness.add(where, sentence.text, said, row.result, one.schema)
+            out.writelines(_lines(one, rows))
+            out.flush()
+    kept = {name: [row.kept for row in rows] for name, rows in found.items()}
     return {
         "split": split,
         "method": method,
         "ontologies": len(sets),
         "sentences": total,
         "model": model.identity.name,
+        **measures(sets, kept),
+        "cleanliness": cleanliness.to_json(),
+        **costs(kept, watched.spent, seconds),
+    }
+
+
+def _open(file: Path | None) -> TextIO:
+    """Before anything is asked: what cannot be written is said at once, and a run that is cut off has left
+    what it had."""
+    try:
+        return open(file or os.devnull, "w", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--predictions: {file} cannot be written: {error.strerror}") from error
+
+
+def measures(sets: Sequence[FactSet], kept: Mapping[str, Sequence[Sequence[Fact]]]) -> dict[str, Any]:
+    """Scores and faithfulness of the facts that were found, by set and sentence."""
+    plain = [answer for one in sets for answer in _answers(one, kept[one.name], None)]
+    written = [answer for one in sets for answer in _answers(one, kept[one.name], ValueForms.of(one.known))]
+    return {
         "as_written": scores(plain, seed=_SEED),
         "values_as_known": scores(written, seed=_SEED),
         "by_ontology": {
@@ -79,117 +105,34 @@ def run(
             for one in sets
         },
         "faithfulness": faithfulness(plain, {one.name: one.schema for one in sets}),
-        "unreadable": sum(row.unreadable for rows in found.values() for row in rows),
-        "facts": facts,
-        "tokens": usage.model_dump(),
-        "output_tokens_per_fact": round(usage.output / facts, 1) if facts else None,
-        "seconds": round(seconds, 1),
-        "output_tokens_per_second": round(usage.output / seconds, 1) if seconds else None,
     }
 
 
-class _Found:
-    """What was found in one sentence: all that was given, and what is kept of it."""
-
-    def __init__(
-        self, kept: Sequence[Fact], given: Sequence[GuidedFact] = (), *, unreadable: bool = False
-    ) -> None:
-        self.kept = tuple(kept)
-        self.given = tuple(given)
-        self.unreadable = unreadable
-
-
-def _guided(
-    one: FactSet, model: LanguageModel, encoder: Encoder, settings: ExtractSettings, stage: Stage
-) -> tuple[list[_Found], StageUsage]:
-    extractor = GuidedExtractor(model, one.schema, settings, one.known, encoder)
-    counted = _Counted(model)
-    found: dict[int, _Found] = {}
-
-    def ask(number: int, sentence: GoldSentence) -> Conversation[tuple[int, list[GuidedFact]]]:
-        return number, (yield from extractor.facts(f"{number}", sentence.text))
-
-    waiting = iter(enumerate(one.asked))
-
-    def following() -> Conversation[tuple[int, list[GuidedFact]]] | None:
-        pair = next(waiting, None)
-        return None if pair is None else ask(*pair)
-
-    for number, given in run_conversations(counted, following, settings.window):
-        ranked = sorted(given, key=lambda fact: -fact.confidence)
-        kept = strongest(ranked, settings.guided_threshold)
-        found[number] = _Found([(f.head, f.predicate, f.tail) for f in kept], given)
-        stage.advance()
-    return [found[number] for number in range(len(one.asked))], counted.spent
+def costs(kept: Mapping[str, Sequence[Sequence[Fact]]], spent: StageUsage, seconds: float) -> dict[str, Any]:
+    """Tokens and time, and what a fact cost of them."""
+    facts = sum(len(set(some)) for rows in kept.values() for some in rows)
+    return {
+        "facts": facts,
+        "tokens": spent.model_dump(),
+        "output_tokens_per_fact": round(spent.output / facts, 1) if facts else None,
+        "seconds": round(seconds, 1),
+        "output_tokens_per_second": round(spent.output / seconds, 1) if seconds else None,
+    }
 
 
-def _staged(
-    one: FactSet, model: LanguageModel, encoder: Encoder, settings: ExtractSettings, stage: Stage
-) -> tuple[list[_Found], StageUsage]:
-    extractor = Extractor(model, one.schema, settings)
-    texts = [(str(number), sentence.text) for number, sentence in enumerate(one.asked)]
-    found: dict[str, _Found] = {}
-    usage = StageUsage()
-    for key, result in extractor.run(texts):
-        found[key] = _Found(_facts(result), unreadable=result.state == "failed")
-        for spent in result.usage.values():
-            usage += spent
-        stage.advance()
-    return [found[key] for key, _ in texts], usage
-
-
-def _facts(result: ChunkExtraction) -> list[Fact]:
-    names = [entity.name for entity in result.entities]
-    relations = [(names[fact.head], fact.type, names[fact.tail]) for fact in result.relations]
-    return relations + [(names[fact.entity], fact.type, fact.value) for fact in result.attributes]
-
-
-class _Counted:
-    """A model that adds up what its completions cost."""
-
-    def __init__(self, model: LanguageModel) -> None:
-        self._model = model
-        self.spent = StageUsage()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._model, name)
-
-    def submit(self, request: Request) -> None:
-        self._model.submit(request)
-
-    def poll(self) -> list[Completion]:
-        completions = self._model.poll()
-        for completion in completions:
-            usage = completion.usage
-            self.spent += StageUsage(calls=1, prompt=usage.prompt, cached=usage.cached, output=usage.output)
-        return completions
-
-
-def _answers(one: FactSet, found: Sequence[_Found], forms: ValueForms | None) -> Iterator[Answer]:
-    for sentence, row in zip(one.asked, found, strict=True):
-        facts = row.kept if forms is None else tuple(forms.write(fact) for fact in row.kept)
+def _answers(one: FactSet, kept: Sequence[Sequence[Fact]], forms: ValueForms | None) -> Iterator[Answer]:
+    for sentence, found in zip(one.asked, kept, strict=True):
+        facts = found if forms is None else [forms.write(fact) for fact in found]
         yield Answer(one.name, sentence.text, sentence.triples, tuple(dict.fromkeys(facts)))
 
 
-def _limited(one: FactSet, limit: int | None) -> FactSet:
-    if limit is None or limit >= len(one.asked):
-        return one
-    chosen = [one.asked[len(one.asked) * number // limit] for number in range(limit)]
-    return FactSet(one.name, one.schema, one.known, tuple(chosen))
+def _lines(one: FactSet, rows: Sequence[Found]) -> Iterator[str]:
+    forms = ValueForms.of(one.known)
+    for sentence, row in zip(one.asked, rows, strict=True):
+        yield json.dumps(_line(one, sentence, row, forms), ensure_ascii=False) + "\n"
 
 
-def _write(file: Path, sets: Sequence[FactSet], found: dict[str, list[_Found]]) -> None:
-    try:
-        with file.open("w", encoding="utf-8") as out:
-            for one in sets:
-                forms = ValueForms.of(one.known)
-                for sentence, row in zip(one.asked, found[one.name], strict=True):
-                    out.write(json.dumps(_line(one, sentence, row, forms), ensure_ascii=False) + "\n")
-    except OSError as error:
-        raise UsageError(f"--predictions: {file} cannot be written: {error.strerror}") from error
-
-
-def _line(one: FactSet, sentence: GoldSentence, row: _Found, forms: ValueForms) -> dict[str, Any]:
+def _line(one: FactSet, sentence: GoldSentence, row: Found, forms: ValueForms) -> dict[str, Any]:
     others = [fact.figures for fact in row.given]
     return {
         "id": sentence.sentence_id,
@@ -228,8 +171,10 @@ def render(report: dict[str, Any], console: Console) -> None:
     console.print(table)
     console.print(
         f"{report['sentences']} sentences of {report['ontologies']} ontologies, {report['facts']} facts, "
-        f"{report['unreadable']} unreadable answers, {report['output_tokens_per_fact']} tokens a fact, "
+        f"{report['output_tokens_per_fact']} tokens a fact, "
         f"{report['output_tokens_per_second']} tokens a second"
     )
+    clean = report["cleanliness"]
+    console.print(", ".join(f"{fault.replace('_', ' ')} {clean[fault]}" for fault in FAULTS))
     for name, value in report["faithfulness"].items():
         console.print(f"{name.replace('_', ' '):26} {value:.3f}")

@@ -163,7 +163,7 @@ class GuidedExtractor:
             if waiting and attempt == self._settings.retries:
                 too_long = "exceeds the context" in detail
                 reasons[Reason.PROMPT_TOO_LONG if too_long else Reason.MODEL_ERROR] = None
-        result = _as_extraction(facts)
+        result = as_extraction(facts)
         lost_all = bool(waiting) and not facts
         state = ChunkState.FAILED if lost_all else ChunkState.DEGRADED if reasons else ChunkState.DONE
         return key, result.model_copy(
@@ -340,7 +340,7 @@ def strongest(ranked: Sequence[GuidedFact], threshold: float) -> list[GuidedFact
     return kept
 
 
-def _as_extraction(facts: Sequence[GuidedFact]) -> ChunkExtraction:
+def as_extraction(facts: Sequence[GuidedFact]) -> ChunkExtraction:
     """Entities are the ends of facts; a name with two types is two."""
     entities: dict[tuple[str, str], FoundEntity] = {}
     relations: dict[tuple[int, str, int], FoundRelation] = {}
