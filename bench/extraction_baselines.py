@@ -33,6 +33,7 @@ from hornbeam.grammar.ebnf import alternatives, literal
 from hornbeam.llm.batch import run_requests
 from hornbeam.llm.opening import open_model
 from hornbeam.llm.protocol import LanguageModel, Request
+from hornbeam.llm.vllm_engine import VllmModel
 from hornbeam.records import ChunkState, Document
 from hornbeam.schema import GraphSchema, load_schema
 from hornbeam.schema.describe import entity_lines, relation_lines
@@ -143,6 +144,13 @@ def compare(
     }
 
 
+def forget_prompts(model: LanguageModel) -> None:
+    """Empty the prefix cache, so that no way finds the prompts of the one before in it. A server's cannot be
+    emptied."""
+    if isinstance(model, VllmModel):
+        model.reset_prefix_cache()
+
+
 def _one_call(
     texts: Sequence[str], settings: Settings, schema: GraphSchema, model: LanguageModel, grammar: str | None
 ) -> Score:
@@ -159,6 +167,7 @@ def _one_call(
         for number, text in enumerate(texts)
     ]
     score = Score()
+    forget_prompts(model)
     started = time.perf_counter()
     for completion in run_requests(model, requests, settings.extract.window):
         score.calls += 1
@@ -172,6 +181,7 @@ def _one_call(
 
 def _grounded(texts: Sequence[str], settings: Settings, schema: GraphSchema, model: LanguageModel) -> Score:
     limits = settings.extract.model_copy(update={"attributes_per_entity": 0})
+    forget_prompts(model)
     return _extracted(Extractor(model, schema, limits).run, texts, schema)
 
 
@@ -207,6 +217,18 @@ def facts_of(result: ChunkExtraction) -> list[Fact]:
 def read_facts(answer: str) -> list[Fact] | None:
     """The facts of the first JSON object in an answer; what is no fact in it is passed over. None where there
     is no such object."""
+    rows = json_facts(answer)
+    if rows is None:
+        return None
+    return [
+        Fact(*row)
+        for row in rows
+        if isinstance(row, list) and len(row) == 5 and all(isinstance(part, str) for part in row)
+    ]
+
+
+def json_facts(answer: str) -> list[object] | None:
+    """What the first JSON object in an answer lists under "facts"; None where there is no such object."""
     start = answer.find("{")
     if start < 0:
         return None
@@ -215,13 +237,7 @@ def read_facts(answer: str) -> list[Fact] | None:
     except ValueError:
         return None
     rows = found.get("facts") if isinstance(found, dict) else None
-    if not isinstance(rows, list):
-        return None
-    return [
-        Fact(*row)
-        for row in rows
-        if isinstance(row, list) and len(row) == 5 and all(isinstance(part, str) for part in row)
-    ]
+    return rows if isinstance(rows, list) else None
 
 
 def conforms(fact: Fact, schema: GraphSchema) -> bool:

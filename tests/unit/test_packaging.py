@@ -140,7 +140,7 @@ class TestTheWheel:
         zipfile.ZipFile(wheel).extractall(tmp_path)
 
         code = "import sys, hornbeam.benchmarks as b; b.run_benchmark(sys.argv[1], ['--help'])"
-        for name in ("extraction", "extraction_baselines", "index", "kernels"):
+        for name in ("extraction", "extraction_baselines", "text2kg_baselines", "index", "kernels"):
             run = run_python(code, name, path=tmp_path)
             assert run.returncode == 0, run.stderr
             assert f"usage: hornbeam bench {name.replace('_', '-')}" in run.stdout
@@ -153,6 +153,7 @@ class TestTheWheel:
             "index.py",
             "replayed_index.py",
             "extraction_baselines.py",
+            "text2kg_baselines.py",
             "kernels.py",
             "verification.py",
             "kernel_growth",

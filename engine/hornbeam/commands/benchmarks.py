@@ -29,6 +29,12 @@ def bench_extraction_baselines(arguments: typer.Context) -> None:
     _run_benchmark("extraction_baselines", arguments)
 
 
+@app.command("text2kg-baselines", context_settings=_PASSED_ON)
+def bench_text2kg_baselines(arguments: typer.Context) -> None:
+    """The same and ours where the right facts are known: DIR --limit N --ontologies N,N --json."""
+    _run_benchmark("text2kg_baselines", arguments)
+
+
 @app.command("index", context_settings=_PASSED_ON)
 def bench_index(arguments: typer.Context) -> None:
     """Build, update, delete and open an index at size, without a model: --sizes N,N --keep DIR --json."""
