@@ -78,9 +78,8 @@ def local_pagerank(
     it is brought to sum 1, no value is above the exact x, and with ε = 0 all of them together are
     ``tolerance`` short of it. A dangling node keeps what it holds.
 
-    Time and memory O(1/ε) a round, but for 17 bytes a node that are cleared and looked through. Raises
-    ``ValueError`` on a seed out of range or named twice, weights that are no such numbers, damping outside
-    [0, 1), ε < 0 or tolerance ≤ 0.
+    Time O(1/ε log 1/ε) and memory O(1/ε) a round. Raises ``ValueError`` on a seed out of range or named
+    twice, weights that are no such numbers, damping outside [0, 1), ε < 0 or tolerance ≤ 0.
     """
     if not 0.0 <= damping < 1.0 or epsilon < 0.0 or not tolerance > 0.0:
         raise ValueError("damping must lie in [0, 1), epsilon be ≥ 0 and tolerance > 0")
@@ -91,24 +90,26 @@ def local_pagerank(
     if not len(nodes) or not np.isfinite(mass).all() or mass.min() < 0 or not mass.sum() > 0:
         raise ValueError("seed weights must be finite and ≥ 0, and one of them > 0")
     mass = mass / mass.sum()
-    found = np.zeros(graph.n)
-    moving = np.zeros(graph.n)
-    while True:
-        found[nodes] += mass
-        if mass.sum() * damping < tolerance:
-            break
+    met, held = [nodes], [mass]
+    while mass.sum() * damping >= tolerance:
         degree = graph.indptr[nodes + 1] - graph.indptr[nodes]
         worth = (degree > 0) & (damping * mass >= epsilon * degree)
         if not worth.any():
             break
         places, owner = _edges(graph.indptr[nodes[worth]], degree[worth])
         passed = damping * mass[worth][owner] * graph.weights[places]
-        np.add.at(moving, graph.indices[places], passed)
-        nodes = np.flatnonzero(moving)
-        mass = moving[nodes]
-        moving[nodes] = 0.0
-    met = np.flatnonzero(found)
-    return met, found[met] / found[met].sum()
+        nodes, mass = _added_up(graph.indices[places].astype(np.int64), passed)
+        met.append(nodes)
+        held.append(mass)
+    nodes, mass = _added_up(np.concatenate(met), np.concatenate(held))
+    return nodes, mass / mass.sum()
+
+
+def _added_up(nodes: Indices, mass: NDArray[np.float64]) -> tuple[Indices, NDArray[np.float64]]:
+    # Each node once, ascending, with all of its mass; without those that hold none.
+    distinct, which = np.unique(nodes, return_inverse=True)
+    total = np.bincount(which.reshape(-1), mass, minlength=len(distinct))
+    return distinct[total > 0], total[total > 0]
 
 
 def _edges(starts: Indices, counts: Indices) -> tuple[Indices, Indices]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,11 +75,18 @@ def best_first_paths(
     alive = _best((Path((node,), (), score) for node, score in best.items()), beam)
     found: list[Path] = []
     for _ in range(depth):
-        longer = []
-        for path in alive:
-            for node, edge, similarity in graph.best(path.nodes[-1], set(path.nodes)):
-                score = path.score * similarity * gamma
-                longer.append(Path((*path.nodes, node), (*path.edges, edge), score))
+        reached = [
+            (path.score * similarity * gamma, path, node, edge)
+            for path in alive
+            for node, edge, similarity in graph.best(path.nodes[-1], set(path.nodes))
+        ]
+        # Only those that may live on are made; of equals it takes the whole path to choose.
+        least = heapq.nlargest(beam, (entry[0] for entry in reached))[-1] if len(reached) > beam else 0.0
+        longer = (
+            Path((*path.nodes, node), (*path.edges, edge), score)
+            for score, path, node, edge in reached
+            if score >= least
+        )
         alive = _best(longer, beam)
         if not alive:
             break

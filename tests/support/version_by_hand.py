@@ -77,6 +77,10 @@ class HashedWords:
         lengths: NDArray[np.float32] = np.linalg.norm(rows, axis=1, keepdims=True)
         return rows / np.maximum(lengths, 1e-9)
 
+    def encode_question(self, text: str) -> NDArray[np.float32]:
+        vector: NDArray[np.float32] = self.encode([text])[0]
+        return vector
+
 
 def write_tables(directory: Path, rows: Mapping[str, Sequence[Any]]) -> Path:
     """Write every table, with zero rows where none are given; returns the version directory."""

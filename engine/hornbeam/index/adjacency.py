@@ -25,6 +25,13 @@ class Adjacency:
     def edges_of(self, entity: int) -> NDArray[np.int64]:
         return self.edge_ids[self.indptr[entity] : self.indptr[entity + 1]]
 
+    def edges_around(self, entities: NDArray[np.integer[Any]], most: int) -> NDArray[np.int64]:
+        """Relation rows of each of `entities` in turn, the first `most` of each."""
+        starts = self.indptr[entities]
+        counts = np.minimum(self.indptr[entities + 1] - starts, most)
+        before = np.cumsum(counts) - counts
+        return self.edge_ids[np.arange(int(counts.sum())) + np.repeat(starts - before, counts)]
+
     @staticmethod
     def read(version_directory: Path) -> Adjacency:
         path = version_directory / "graph" / "adjacency.npz"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 
 from hornbeam.errors import ModelError
+from hornbeam.index.question_encoder import question_encoder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,6 +44,10 @@ class TextEmbedder(Protocol):
 
     def encode(self, texts: Sequence[str], *, batch_size: int = 64) -> NDArray[np.float32]:
         """Unit rows, float32 [len(texts), dimension]."""
+        ...
+
+    def encode_question(self, text: str) -> NDArray[np.float32]:
+        """The unit vector, float32 [dimension], of one text that waits: near `encode`'s, not to the bit."""
         ...
 
 
@@ -121,6 +126,7 @@ class Embedder:
         # Two places are taken by the special tokens at both ends.
         self._window_tokens = int(self._model.max_seq_length or 512) - 2
         self._dimension = int(self._model.get_embedding_dimension() or 0)
+        self._questions = question_encoder(self._model)
 
     @property
     def name(self) -> str:
@@ -159,6 +165,16 @@ class Embedder:
             np.add.at(sums, owner, vectors)
             vectors = unit_rows(sums)
         return vectors[inverse]
+
+    def encode_question(self, text: str) -> NDArray[np.float32]:
+        """As `encode`, for one text, soon. Its cosine with the vector of `encode` is above .999."""
+        if self._questions is not None:
+            with self._lock:
+                pieces: list[int] = self._tokenizer(text, truncation=False, verbose=False)["input_ids"]
+                if len(pieces) <= self._window_tokens + 2:
+                    return self._questions.encode(pieces)
+        vector: NDArray[np.float32] = self.encode([text])[0]
+        return vector
 
     def _windows(self, texts: list[str]) -> tuple[list[str], NDArray[np.int64]]:
         """The windows of all texts in order, and for each the row of its text."""

@@ -50,6 +50,10 @@ class HashedEmbedder:
             rows[start : start + len(some)] = _hashed(some)
         return rows
 
+    def encode_question(self, text: str) -> NDArray[np.float32]:
+        vector: NDArray[np.float32] = self.encode([text])[0]
+        return vector
+
 
 def _hashed(texts: Sequence[str]) -> NDArray[np.float32]:
     padded = [_padded(text) for text in texts]

@@ -91,6 +91,9 @@ class KnownVectors:
         self.reused += len(texts) - len(missing)
         return vectors
 
+    def encode_question(self, text: str) -> NDArray[np.float32]:
+        return self._embedder.encode_question(text)
+
     def _places(self, texts: Sequence[str]) -> NDArray[np.int64]:
         """Where each text's vector lies among all of the version, −1 where it has none."""
         if not len(self._sorted) or not texts:

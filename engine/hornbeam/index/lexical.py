@@ -23,6 +23,9 @@ LEXICAL_KINDS = ("chunks", "entities")
 #: Distinct words of one query; of a longer one the rarest count.
 MAX_QUERY_TOKENS = 256
 
+#: One row in so many is looked at for a bound of the best scores.
+_SAMPLED = 16
+
 _DESCRIPTION = "index.json"
 
 
@@ -71,7 +74,7 @@ class LexicalIndex:
         if not known or k < 1:
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
         scores: NDArray[np.float32] = self.bm25.get_scores(known)  # [rows]
-        found = np.flatnonzero(scores)
+        found = np.flatnonzero(scores > _bound(scores, k))
         if len(found) > k:
             # Everything that ties with the k-th stays in, so that the choice among ties is by row.
             threshold = np.partition(scores[found], len(found) - k)[len(found) - k]
@@ -100,6 +103,18 @@ class LexicalIndex:
         return weights, [
             token for token in weights if self.bm25 is not None and token in self.bm25.vocab_dict
         ]
+
+
+def _bound(scores: NDArray[np.float32], k: int) -> np.float32:
+    """A score that at least `k` rows are above, or 0: a common word is in every row, few of them matter.
+
+    The k-th of every 16th row, less a hair so that its equals stay in.
+    """
+    some = scores[::_SAMPLED]
+    if len(some) <= k:
+        return np.float32(0)
+    kth = np.partition(some, len(some) - k)[len(some) - k]
+    return max(np.nextafter(kth, np.float32(-1)), np.float32(0))
 
 
 def build_lexical(texts: Iterable[str], directory: Path) -> int:

@@ -92,15 +92,18 @@ class MappedTable:
             self._table: Any = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
         except (OSError, pa.ArrowInvalid) as error:
             raise StoreError(f"{path}: {error}; rebuild the version's indexes") from error
+        self._columns: dict[str, Any] = {
+            column: self._table.column(column) for column in self._table.column_names
+        }
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
 
     def get(self, column: str, row: int) -> Any:
-        return self._table.column(column)[row].as_py()
+        return self._columns[column][row].as_py()
 
     def text(self, column: str, row: int) -> str:
-        return str(self._table.column(column)[row].as_py())
+        return str(self._columns[column][row].as_py())
 
     def arrow(self, column: str) -> pa.Array:
         """A column, mapped where it is one piece."""

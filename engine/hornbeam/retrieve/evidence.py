@@ -9,6 +9,7 @@ from hornbeam.retrieve.fusion import Fused, RouteScore
 from hornbeam.retrieve.knowledge_base import KnowledgeBase
 from hornbeam.retrieve.provenance import Provenance, chunk_provenance, provenance_of, quote
 from hornbeam.retrieve.query import Kind
+from hornbeam.retrieve.routes import question_weights
 from hornbeam.retrieve.search import SearchResult, of_kind, text_of
 from hornbeam.retrieve.sentences import nearest_run
 
@@ -64,7 +65,7 @@ def pack_evidence(
     3. Further chunks by fused rank; the first that does not fit is cut to what is left.
     """
     chunks = of_kind(result.ranking, "chunk")
-    weights = {token: kb.lexical["chunks"].idf(token) for token in set(result.query.tokens)}
+    weights = question_weights(kb, result.query)
     left = token_budget
     pieces: list[_Piece] = []
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from hornbeam.retrieve.query import Candidate, Kind
@@ -47,30 +47,30 @@ def fuse(
     Args:
         ranked: route → its candidates, best first, none twice.
     """
-    routes: dict[tuple[Kind, tuple[int, ...]], dict[str, RouteScore]] = {}
-    nodes: dict[tuple[Kind, tuple[int, ...]], tuple[int, ...]] = {}
     finders: dict[Kind, set[str]] = defaultdict(set)
     for route, candidates in ranked.items():
-        ranks: dict[Kind, int] = defaultdict(int)
         for candidate in candidates:
-            ranks[candidate.kind] += 1
-            key = (candidate.kind, candidate.rows)
-            place = RouteScore(ranks[candidate.kind], candidate.score, candidate.detail)
-            routes.setdefault(key, {})[route] = place
-            nodes.setdefault(key, candidate.nodes)
             finders[candidate.kind].add(route)
     total = {kind: sum(_weight(route) for route in found) for kind, found in finders.items()}
-    fused = []
-    for (kind, rows), found in routes.items():
-        traced = {}
-        for route, place in found.items():
+    routes: dict[tuple[Kind, tuple[int, ...]], dict[str, RouteScore]] = {}
+    nodes: dict[tuple[Kind, tuple[int, ...]], tuple[int, ...]] = {}
+    for route, candidates in ranked.items():
+        weight = _weight(route)
+        ranks: dict[Kind, int] = defaultdict(int)
+        for one in candidates:
+            ranks[one.kind] += 1
             if method == "rrf":
-                part = _weight(route) / (rrf_k + place.rank)
+                part = weight / (rrf_k + ranks[one.kind])
             else:
-                part = _weight(route) * _calibrated(kind, rows, place) / total[kind]
-            traced[route] = replace(place, part=part)
-        score = sum(place.part for place in traced.values())
-        fused.append(Fused(kind, rows, score, traced, nodes[kind, rows]))
+                part = weight * _calibrated(one) / total[one.kind]
+            place = RouteScore(ranks[one.kind], one.score, one.detail, part)
+            routes.setdefault((one.kind, one.rows), {})[route] = place
+            if one.nodes:
+                nodes.setdefault((one.kind, one.rows), one.nodes)
+    fused = [
+        Fused(kind, rows, sum(place.part for place in found.values()), found, nodes.get((kind, rows), ()))
+        for (kind, rows), found in routes.items()
+    ]
     return sorted(fused, key=lambda item: (-item.score, item.kind, item.rows))
 
 
@@ -97,5 +97,7 @@ def _weight(route: str) -> float:
     return WEIGHTS.get(route, 1.0)
 
 
-def _calibrated(kind: Kind, rows: tuple[int, ...], place: RouteScore) -> float:
-    return float(place.score ** (1 / len(rows))) if kind == "path" else place.score
+def _calibrated(candidate: Candidate) -> float:
+    if candidate.kind != "path":
+        return candidate.score
+    return float(candidate.score ** (1 / len(candidate.rows)))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hornbeam_kernels.local_ranking import WalkGraph
+
+#: Leaves of a community whose facts are looked for: one near the top has thousands of them.
+LEAVES_LOOKED_AT = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,7 @@ class KnowledgeBase:
     chunk_starts: NDArray[np.int64]  # [chunks] characters within the document's text
     entity_types: tuple[str, ...]  # that an entity has, sorted
     community_parents: NDArray[np.int32]  # [communities] community rows, −1 at the top
+    leaf_of: NDArray[np.int32]  # [entities] leaf communities, −1 for none
     mentions: Links  # entity → chunks, with spans
     relation_chunks: Links  # relation → the chunks that state it
     attribute_chunks: Links  # attribute → chunks, with spans
@@ -94,6 +100,7 @@ class KnowledgeBase:
             chunk_starts=table["chunks"].array("start"),
             entity_types=table["entities"].distinct("type"),
             community_parents=table["communities"].array("parent_row"),
+            leaf_of=_leaf_of(links["members"], len(table["entities"])),
             mentions=links["mentions"],
             relation_chunks=links["relation_chunks"],
             attribute_chunks=links["attribute_chunks"],
@@ -148,28 +155,37 @@ class KnowledgeBase:
         keywords = ", ".join(self.communities.get("keywords", community))
         return f"{name}: {summary}" if summary else f"{name}: {keywords}"
 
-    def members_of(self, community: int) -> NDArray[np.int32]:
-        """Entity rows of a community at any level, ascending."""
-        waiting, found = [community], []
-        while waiting:
-            current = waiting.pop()
-            found.append(self.members.of(current))
-            waiting.extend(self.children.of(current).tolist())
-        return np.unique(np.concatenate(found))
+    def belongs(self, community: int, entities: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
+        """Which of `entities` [m] are in a community at any level."""
+        at = self.leaf_of[entities]
+        inside = at == community
+        while (at >= 0).any():
+            at = np.where(at >= 0, self.community_parents[at], -1)
+            inside |= at == community
+        return inside
 
     def inner_facts(self, community: int, limit: int) -> NDArray[np.int64]:
-        """Relations between members of a community, at most `limit`, those of its first members first."""
-        members = self.members_of(community)
+        """Relations between members of a community, at most `limit`, those of its first leaves first."""
         found: list[NDArray[np.int64]] = []
         total = 0
-        for member in members.tolist():
-            edges = self.adjacency.edges_of(member)[:limit]
-            inside = edges[np.isin(self.tails[edges], members) & np.isin(self.heads[edges], members)]
+        for leaf in islice(self._leaves(community), LEAVES_LOOKED_AT):
+            edges = np.unique(self.adjacency.edges_around(self.members.of(leaf), limit))
+            inside = edges[
+                self.belongs(community, self.tails[edges]) & self.belongs(community, self.heads[edges])
+            ]
             found.append(inside[: limit - total])
             total += len(found[-1])
             if total >= limit:
                 break
         return np.unique(np.concatenate(found)) if found else np.zeros(0, np.int64)
+
+    def _leaves(self, community: int) -> Iterator[int]:
+        waiting = [community]
+        while waiting:
+            current = waiting.pop()
+            if self.members.count(current):
+                yield current
+            waiting.extend(reversed(self.children.of(current).tolist()))
 
     def attribute_text(self, attribute: int) -> str:
         """ "Marie Curie birth year: 1867"."""
@@ -181,9 +197,8 @@ class KnowledgeBase:
         """Relations between the community's centre and its other members, the heaviest first."""
         centre = int(self.communities.get("centre_row", community))
         edges = self.adjacency.edges_of(centre)
-        members = self.members_of(community)
         ends = np.where(self.heads[edges] == centre, self.tails[edges], self.heads[edges])
-        inside = edges[np.isin(ends, members)]
+        inside = edges[self.belongs(community, ends)]
         # Weights are read one by one: of a hub's relations the first few dozen must do.
         weights = np.array([self.relations.get("weight", edge) for edge in inside[: 16 * limit].tolist()])
         order = np.lexsort((inside[: len(weights)], -weights))
@@ -197,3 +212,9 @@ class KnowledgeBase:
         """`document_id`, `source`, `title` of a chunk's document."""
         row = int(self.chunk_documents[chunk])
         return {column: self.documents.text(column, row) for column in ("document_id", "source", "title")}
+
+
+def _leaf_of(members: Links, entities: int) -> NDArray[np.int32]:
+    leaf_of = np.full(entities, -1, np.int32)
+    leaf_of[members.targets] = np.repeat(np.arange(len(members.indptr) - 1), np.diff(members.indptr))
+    return leaf_of

@@ -94,9 +94,14 @@ def _entity_parts(kb: KnowledgeBase, ends: Sequence[tuple[int, float]]) -> dict[
     parts: dict[int, list[float]] = {}
     best = max((score for _, score in ends), default=0.0)
     for entity, score in ends if best > 0 else ():
-        chunks = len(np.unique(kb.mentions.of(entity)))
-        parts.setdefault(entity, []).append(score / best / max(1, chunks))
+        parts.setdefault(entity, []).append(score / best / max(1, _chunks_of(kb, entity)))
     return {entity: sum(values) / len(values) for entity, values in parts.items()}
+
+
+def _chunks_of(kb: KnowledgeBase, entity: int) -> int:
+    """How many chunks mention it: of its neighbours in the walk, which ascend, those behind the entities."""
+    neighbours = kb.walk.indices[kb.walk.indptr[entity] : kb.walk.indptr[entity + 1]]
+    return len(neighbours) - int(np.searchsorted(neighbours, len(kb.entities)))
 
 
 def _sharpened(best: list[tuple[int, float]]) -> list[tuple[int, float]]:

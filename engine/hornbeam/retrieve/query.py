@@ -36,7 +36,7 @@ def encode_query(embedder: TextEmbedder, text: str) -> EncodedQuery:
         return EncodedQuery(text, np.zeros(embedder.dimension, np.float32), ())
     half = VECTOR_CHARACTERS // 2
     seen = text if len(text) <= VECTOR_CHARACTERS else f"{text[:half]}\n{text[-half:]}"
-    return EncodedQuery(text, embedder.encode([seen])[0], tuple(tokenise(text)))
+    return EncodedQuery(text, embedder.encode_question(seen), tuple(tokenise(text)))
 
 
 @dataclass(frozen=True, slots=True)

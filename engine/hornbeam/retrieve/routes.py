@@ -15,7 +15,7 @@ Cosines below 0 count as 0. A blank question finds nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -75,8 +75,9 @@ def triple_route(kb: KnowledgeBase, query: EncodedQuery, settings: RetrieveSetti
     not.
     """
     found = []
+    weights = question_weights(kb, query)
     for row, cosine in _nearest(kb, query, "triples", settings.candidates).items():
-        share = _word_share(kb, query, kb.triple_text(row))
+        share = _word_share(weights, kb.triple_text(row))
         score = (1 - WORD_SHARE) * cosine + WORD_SHARE * share
         found.append(Candidate("triple", (row,), score, "triple"))
     return sorted(found, key=lambda one: (-one.score, one.rows))
@@ -87,9 +88,10 @@ def attribute_route(
 ) -> list[Candidate]:
     """Attributes of the entities that were found, those first that use the question's own words."""
     found = []
+    weights = question_weights(kb, query)
     for entity in entities[:DESCRIBED_ENTITIES]:
         for attribute in kb.entity_attributes.of(entity.rows[0])[: settings.candidates].tolist():
-            share = _word_share(kb, query, kb.attribute_text(attribute))
+            share = _word_share(weights, kb.attribute_text(attribute))
             found.append(
                 Candidate("attribute", (attribute,), entity.score * (0.5 + 0.5 * share), "attribute")
             )
@@ -122,9 +124,13 @@ def chunk_bm25_route(kb: KnowledgeBase, query: EncodedQuery, settings: RetrieveS
     return _candidates("chunk", "chunk_bm25", rows, scores)
 
 
-def _word_share(kb: KnowledgeBase, query: EncodedQuery, text: str) -> float:
+def question_weights(kb: KnowledgeBase, query: EncodedQuery) -> dict[str, float]:
+    """The question's distinct tokens and their idf among the chunks."""
+    return {token: kb.lexical["chunks"].idf(token) for token in query.tokens}
+
+
+def _word_share(weights: Mapping[str, float], text: str) -> float:
     """The idf-weighted share of the question's words that stand in a text, in [0, 1]."""
-    weights = {token: kb.lexical["chunks"].idf(token) for token in query.tokens}
     shared = weights.keys() & set(tokenise(text))
     return sum(weights[token] for token in shared) / sum(weights.values()) if shared else 0.0
 

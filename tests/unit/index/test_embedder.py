@@ -24,6 +24,31 @@ def test_rows_are_unit_vectors_in_the_order_of_the_texts(embedder: Embedder) -> 
     assert related @ vectors[0] > related @ vectors[1] + 0.2
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["Who wrote it?", "кто написал эту книгу", "北京大学在哪里？", "", "x" * 40, "a longer question " * 12],
+)
+def test_a_question_has_the_vector_that_its_text_has(embedder: Embedder, text: str) -> None:
+    vector = embedder.encode_question(text)
+    assert vector.shape == (embedder.dimension,)
+    assert vector.dtype == np.float32
+    assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-5)
+    assert vector @ embedder.encode([text])[0] > 0.999
+
+
+def test_a_question_of_several_windows_is_read_as_a_text_is(embedder: Embedder) -> None:
+    text = "alpha beta gamma delta " * 100
+    np.testing.assert_array_equal(embedder.encode_question(text), embedder.encode([text])[0])
+
+
+def test_a_model_of_another_make_encodes_questions_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hornbeam.index.embedder.question_encoder", lambda model: None)
+    embedder = Embedder(find_embedder(None), device="cpu")
+    np.testing.assert_array_equal(
+        embedder.encode_question("Who wrote it?"), embedder.encode(["Who wrote it?"])[0]
+    )
+
+
 def test_no_texts_give_no_rows(embedder: Embedder) -> None:
     assert embedder.encode([]).shape == (0, embedder.dimension)
 

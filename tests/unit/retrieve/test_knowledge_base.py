@@ -1,6 +1,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from hornbeam.errors import StoreError
@@ -21,8 +22,15 @@ def test_the_expected_embedder_is_accepted(kb: KnowledgeBase) -> None:
 
 
 def test_members_of_an_upper_community_are_those_of_its_leaves(kb: KnowledgeBase) -> None:
-    assert kb.members_of(0).tolist() == [0, 3]
-    assert kb.members_of(3).tolist() == [0, 1, 2, 3]
+    everyone = np.arange(len(kb.entities))
+    assert np.flatnonzero(kb.belongs(0, everyone)).tolist() == [0, 3]
+    assert np.flatnonzero(kb.belongs(3, everyone)).tolist() == [0, 1, 2, 3]
+
+
+def test_inner_facts_have_both_ends_inside_the_community(kb: KnowledgeBase) -> None:
+    assert kb.inner_facts(0, 10).tolist() == [2]  # born_in leaves it
+    assert kb.inner_facts(3, 10).tolist() == [0, 1, 2]
+    assert kb.inner_facts(3, 1).tolist() == [0]
 
 
 def test_central_facts_stay_inside_the_community_and_begin_with_the_heaviest(
