@@ -15,7 +15,7 @@ import os
 import platform
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +48,9 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
         kb, _ = open_knowledge_base(options.index, settings)
         asked = [one.text for one in read_questions(options.questions_from, options.questions)]
-        points = [_counts(kb) | time_engines(kb, asked, settings.retrieve)]
+        points = [_counts(kb) | time_engines(kb, asked, settings, _token_counter(settings))]
     else:
-        points = [_generated(size, options.questions, settings) for size in options.sizes]
+        points = [_generated(size, options.questions, settings, options.keep) for size in options.sizes]
     return {
         "machine": f"{platform.processor() or platform.machine()}, {len(os.sched_getaffinity(0))} cores",
         "questions": options.questions,
@@ -59,17 +59,27 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _generated(size: int, count: int, settings: Any) -> dict[str, Any]:
+def _generated(size: int, count: int, settings: Any, keep: Path | None) -> dict[str, Any]:
     from hornbeam.opening import open_embedder
     from hornbeam.retrieve.knowledge_base import KnowledgeBase
 
     with tempfile.TemporaryDirectory(prefix="hornbeam-bench-") as folder:
-        directory = Path(folder) / "version"
+        directory = (keep or Path(folder)) / f"version-{size}"
         embedder = open_embedder(settings)
         print(f"index of {size} entities", file=sys.stderr)
-        write_index(directory, size, embedder.dimension)
+        if not directory.exists():
+            write_index(directory, size, embedder.dimension)
         kb = KnowledgeBase.open(directory, embedder)
-        return _counts(kb) | time_engines(kb, questions(directory, count), settings.retrieve)
+        asked = questions(directory, count)
+        return _counts(kb) | time_engines(kb, asked, settings, _token_counter(settings))
+
+
+def _token_counter(settings: Any) -> Callable[[str], int]:
+    """Of the embedding model's tokenizer: as fast as a language model's, and always there."""
+    from hornbeam.index.embedder import find_embedder
+    from hornbeam.llm.tokenizer import DirectoryTokenizer
+
+    return DirectoryTokenizer(find_embedder(settings.embedder.path)).count
 
 
 def _counts(kb: Any) -> dict[str, int]:
@@ -89,9 +99,17 @@ def as_text(report: dict[str, Any]) -> str:
         )
         for engine, row in point["engines"].items():
             steps = ", ".join(f"{step} {spent:.1f}" for step, spent in row["steps"].items() if spent >= 0.1)
-            lines.append(f"  {engine:8} p50 {row['p50_ms']:7.1f}  p99 {row['p99_ms']:7.1f}  {steps}")
+            lines.append(f"  {_times(engine, row)}  {steps}")
+        lines.append(f"  {_times('evidence', point['first_evidence'])}  of mix, found and packed")
         lines.append(f"  all      p50 {point['p50_ms']:7.1f}  p99 {point['p99_ms']:7.1f}")
     return "\n".join(lines)
+
+
+def _times(name: str, row: dict[str, Any]) -> str:
+    return (
+        f"{name:8} p50 {row['p50_ms']:7.1f}  p99 {row['p99_ms']:7.1f}"
+        f"  processor {row['cpu_p50_ms']:6.1f}, {row['cpu_p99_ms']:6.1f}"
+    )
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -102,6 +120,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--sizes", type=_sizes, default=SIZES, metavar="N,N", help="entities of each index")
     parser.add_argument("--questions", type=int, default=100, metavar="N", help="questions of each index")
+    parser.add_argument(
+        "--keep", type=Path, metavar="DIR", help="generated indexes stay there, and are taken from there"
+    )
     parser.add_argument("--index", type=Path, metavar="DIR", help="measure this index instead")
     parser.add_argument(
         "--from", dest="questions_from", type=Path, metavar="FILE", help="with --index: its questions"

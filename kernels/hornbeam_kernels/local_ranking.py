@@ -108,7 +108,7 @@ def local_pagerank(
 def _added_up(nodes: Indices, mass: NDArray[np.float64]) -> tuple[Indices, NDArray[np.float64]]:
     # Each node once, ascending, with all of its mass; without those that hold none.
     distinct, which = np.unique(nodes, return_inverse=True)
-    total = np.bincount(which.reshape(-1), mass, minlength=len(distinct))
+    total = np.bincount(which.reshape(-1), mass, minlength=len(distinct)).astype(np.float64)
     return distinct[total > 0], total[total > 0]
 
 

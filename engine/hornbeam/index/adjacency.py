@@ -30,7 +30,9 @@ class Adjacency:
         starts = self.indptr[entities]
         counts = np.minimum(self.indptr[entities + 1] - starts, most)
         before = np.cumsum(counts) - counts
-        return self.edge_ids[np.arange(int(counts.sum())) + np.repeat(starts - before, counts)]
+        places = np.arange(int(counts.sum())) + np.repeat(starts - before, counts)
+        edges: NDArray[np.int64] = self.edge_ids[places]
+        return edges
 
     @staticmethod
     def read(version_directory: Path) -> Adjacency:

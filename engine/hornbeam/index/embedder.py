@@ -15,6 +15,7 @@ import numpy as np
 
 from hornbeam.errors import ModelError
 from hornbeam.index.question_encoder import question_encoder
+from hornbeam.index.threads import one_thread
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -169,7 +170,7 @@ class Embedder:
     def encode_question(self, text: str) -> NDArray[np.float32]:
         """As `encode`, for one text, soon. Its cosine with the vector of `encode` is above .999."""
         if self._questions is not None:
-            with self._lock:
+            with self._lock, one_thread():
                 pieces: list[int] = self._tokenizer(text, truncation=False, verbose=False)["input_ids"]
                 if len(pieces) <= self._window_tokens + 2:
                     return self._questions.encode(pieces)

@@ -7,14 +7,14 @@ differs:
 * query, key and value are one product; nothing is padded, so nothing is masked;
 * weights and products are in bfloat16 where the processor multiplies it (AVX-512 BF16, AMX): half the memory
   to read. Sums, norms and the mean stay what torch makes of them; the vector's cosine with the library's own
-  is above .999. Vectors that are stored are always the library's;
-* one thread: two that wait for each other cost more than a dozen rows are worth.
+  is above .999. Vectors that are stored are always the library's.
+
+The caller sees to it that it runs on one thread (`threads.one_thread`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +66,7 @@ class QuestionEncoder:
         import torch
         from torch.nn import functional
 
-        with torch.inference_mode(), _one_thread():
+        with torch.inference_mode():
             pieces = torch.tensor(word_pieces)
             embedded = self.words[pieces] + self.places[: len(pieces)]
             state = _normed(embedded, self.norm).to(self.dtype)  # [pieces, h]
@@ -89,7 +89,7 @@ def question_encoder(model: Any) -> QuestionEncoder | None:
     Its make: BERT, exact GELU, the mean over word pieces, unit length. Models say so in many ways, so what
     decides is whether the vectors of two texts come out as the model's own.
     """
-    bert = getattr(model[0], "auto_model", None) or getattr(model[0], "model", None)
+    bert: Any = getattr(model[0], "auto_model", None) or getattr(model[0], "model", None)
     if type(bert).__name__ != "BertModel" or bert.device.type != "cpu" or bert.config.hidden_act != "gelu":
         return None
     encoder = _encoder(bert)
@@ -154,15 +154,3 @@ def _multiplies_bfloat16() -> bool:
 
     told: Any = getattr(torch.cpu, "get_capabilities", dict)()
     return bool(told.get("avx512_bf16") or told.get("amx_bf16"))
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hornbeam.errors import StoreError
+from hornbeam.index.threads import one_thread
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -68,7 +69,8 @@ class VectorIndex:
         """Rows int64 [≤ k] and cosines float32 [≤ k] of the nearest to `query` [d], best first."""
         from hornbeam_kernels.search import search
 
-        scores, rows = search(self.index, query[None, :], min(k, len(self)))
+        with one_thread():
+            scores, rows = search(self.index, query[None, :], min(k, len(self)))
         filled = rows[0] >= 0
         return rows[0][filled], scores[0][filled]
 
@@ -80,7 +82,8 @@ class VectorIndex:
             gathered = self.vectors
         else:
             gathered = self.rows(np.arange(len(self)) if rows is None else rows)
-        cosines: NDArray[np.float32] = gathered @ query
+        # Not `gathered @ query`: BLAS would share so small a product among threads that wait spinning.
+        cosines: NDArray[np.float32] = np.einsum("ij,j->i", gathered, query)
         return cosines
 
     def rows(self, rows: NDArray[np.integer[Any]]) -> NDArray[np.float32]:
@@ -89,7 +92,8 @@ class VectorIndex:
         if self.vectors is not None:
             found = self.vectors[rows]
             return found
-        found = self.index.reconstruct_batch(np.ascontiguousarray(rows, dtype=np.int64))
+        with one_thread():
+            found = self.index.reconstruct_batch(np.ascontiguousarray(rows, dtype=np.int64))
         return found
 
 

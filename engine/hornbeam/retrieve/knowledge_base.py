@@ -158,7 +158,7 @@ class KnowledgeBase:
     def belongs(self, community: int, entities: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
         """Which of `entities` [m] are in a community at any level."""
         at = self.leaf_of[entities]
-        inside = at == community
+        inside: NDArray[np.bool_] = at == community
         while (at >= 0).any():
             at = np.where(at >= 0, self.community_parents[at], -1)
             inside |= at == community

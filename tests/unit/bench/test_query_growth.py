@@ -10,7 +10,7 @@ import pytest
 
 from hornbeam.retrieve.engines import ENGINES
 from hornbeam.retrieve.knowledge_base import KnowledgeBase
-from hornbeam.settings import RetrieveSettings
+from hornbeam.settings import Settings
 from support.version_by_hand import HashedWords
 
 BENCH = Path(__file__).resolve().parents[3] / "bench"
@@ -53,10 +53,12 @@ def test_every_engine_is_timed_by_step(directory: Path, tmp_path: Path) -> None:
     kb = KnowledgeBase.open(directory, HashedWords())
     asked = questions(directory, 4)
     assert len(set(asked)) == 4
-    point = time_engines(kb, asked, RetrieveSettings())
+    point = time_engines(kb, asked, Settings(), lambda text: len(text.split()))
     assert set(point["engines"]) == set(ENGINES)
     for row in point["engines"].values():
         assert 0 < row["p50_ms"] <= row["p99_ms"]
+        assert 0 < row["cpu_p50_ms"] <= row["cpu_p99_ms"]
+    assert point["first_evidence"]["p50_ms"] > 0
     assert {"encode", "pagerank", "fuse"} <= set(point["engines"]["mix"]["steps"])
     assert point["p99_ms"] >= point["p50_ms"] > 0
     counts = {"entities": ENTITIES, "relations": 180, "chunks": ENTITIES}
