@@ -21,7 +21,7 @@ from hornbeam.extract.stages import Extractor
 from hornbeam.extract.tiers import chunk_extractor
 from hornbeam.extract.verification import Verifier
 from hornbeam.index.embedder import TextEmbedder
-from hornbeam.llm.protocol import LanguageModel
+from hornbeam.llm.protocol import LanguageModel, Served
 from hornbeam.pipeline.extraction import extract_chunks
 from hornbeam.pipeline.forgetting import forget_named, forget_vanished
 from hornbeam.pipeline.importing import published_schema
@@ -231,6 +231,7 @@ class Build:
             usage=ledger.runs.usage(run),
             seconds=self._seconds,
             cost=self._settings.cost,
+            serving=self._model.serving() if isinstance(self._model, Served) else None,
         )
         with ledger.transaction():
             for stage, seconds in self._seconds.items():

@@ -32,6 +32,7 @@ def render_report(report: dict[str, Any], index: Path) -> None:
         + ")"
     )
     _print_lost_chunks(console, chunks)
+    _print_serving(console, report["serving"], chunks["dropped"])
     communities = report["communities"]
     console.print(
         f"graph        {report['entities']} entities, {report['relations']} relations, "
@@ -75,6 +76,7 @@ def render_status(status: dict[str, Any]) -> None:
     )
     console.print(f"chunks       {chunks['known']}" + (f": {states} in the last build" if states else ""))
     _print_states(console, chunks.get("states", []))
+    _print_serving(console, status["serving"], chunks.get("dropped", 0))
     if counts := status["counts"]:
         console.print(
             f"graph        {counts['entities']} entities, {counts['relations']} relations, "
@@ -123,6 +125,22 @@ def _print_states(console: Any, states: list[dict[str, Any]]) -> None:
         lost = f", lost: {', '.join(row['reasons'])}" if row["reasons"] else ""
         tried = f", tried: {', '.join(row['rungs'])}" if row["rungs"] else ""
         console.print(f"             {row['chunks']} {row['state']}{lost}{tried}")
+
+
+def _print_serving(console: Any, serving: dict[str, Any] | None, dropped: int) -> None:
+    """What servers did not guarantee, and which of them failed."""
+    if dropped:
+        console.print(f"  dropped    {dropped} items of answers that no grammar shaped")
+    if serving is None:
+        return
+    if serving["enforces"] != "grammar":
+        console.print(f"  served     by servers that enforce no grammar ({serving['enforces']})")
+    for server in serving["servers"]:
+        if server["faults"]:
+            console.print(
+                f"  faults     {server['url']}: {server['faults']} beside {server['answered']} answers, "
+                f"the last: {server['last_fault']}"
+            )
 
 
 def _print_tokens(console: Any, tokens: dict[str, dict[str, Any]]) -> None:

@@ -41,7 +41,9 @@ class Section(BaseModel):
 class ModelSettings(Section):
     """The language model."""
 
-    path: str | None = Field(None, description="model directory or server URL; none: the embedded model")
+    path: str | None = Field(
+        None, description="model directory, or URL[,URL…] of servers; none: the embedded model"
+    )
     name: str | None = Field(None, description="model name on a server; none: the first that it lists")
     tokenizer: str | None = Field(None, description="tokenizer directory for a model behind a URL")
     api_key: str | None = Field(None, description="bearer token for a server", exclude=True, repr=False)

@@ -35,6 +35,7 @@ def index_status(index: Path) -> dict[str, Any]:
         "seconds": {stage: round(row["seconds"], 3) for stage, row in usage.items() if row["seconds"]},
         "tokens_per_second": report.get("tokens_per_second"),
         "cost": report.get("cost", {}),
+        "serving": report.get("serving"),
         "gates": version.manifest["gates"] if version else {},
         "model": version.manifest["model"] if version else {},
         "embedder": version.manifest["embedder"] if version else {},

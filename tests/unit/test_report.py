@@ -28,6 +28,7 @@ REPORT: dict[str, Any] = {
         "failed": 1,
         "reused": 2,
         "reused_from_parent": 1,
+        "dropped": 6,
         "reasons": {"model_error": 1, "relations_cut": 1},
         "lost": [
             {
@@ -54,6 +55,13 @@ REPORT: dict[str, Any] = {
     "seconds": {"extract": 2.0},
     "tokens_per_second": 10.0,
     "cost": {"per_document": 0.001, "currency": "EUR", "gpu_hour_price": 2.0},
+    "serving": {
+        "enforces": "json schema",
+        "servers": [
+            {"url": "http://a", "answered": 3, "faults": 0, "last_fault": ""},
+            {"url": "http://b", "answered": 1, "faults": 2, "last_fault": "503: overloaded"},
+        ],
+    },
     "gates": {
         "coverage": {"value": 1.0, "threshold": 1.0, "passed": True},
         "failed_chunks": {"value": 0.2, "threshold": 0.0, "passed": False, "offenders": ["c1"]},
@@ -82,6 +90,9 @@ def printed(capsys: pytest.CaptureFixture[str]) -> str:
         "community k9: the answer was cut",
         "4 calls, 100 prompt (75% from cache), 20 output",
         "0.001000 EUR a document",
+        "6 items of answers that no grammar shaped",
+        "servers that enforce no grammar (json schema)",
+        "http://b: 2 beside 1 answers, the last: 503: overloaded",
         "1 of 2 passed",
         "failed_chunks: 0.2000, threshold 0.0; c1",
         "v1 (kept, not promoted)",
@@ -104,6 +115,7 @@ def test_a_status_without_a_version_is_printed_too(capsys: pytest.CaptureFixture
             "seconds": {},
             "tokens_per_second": None,
             "cost": {},
+            "serving": None,
             "gates": {},
             "model": {},
             "embedder": {},

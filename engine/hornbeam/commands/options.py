@@ -19,8 +19,8 @@ ModelOption = Annotated[
     str | None,
     typer.Option(
         "--model",
-        metavar="DIR|URL",
-        help="Model directory or server; default: the embedded model.",
+        metavar="DIR|URL[,URL…]",
+        help="Model directory, or servers of one model; default: the embedded model.",
         show_default=False,
     ),
 ]

@@ -9,7 +9,7 @@ from hornbeam.doctor.diagnosis import FoundModel
 from hornbeam.doctor.sizes import GIB, free_bytes, readable_size, size_of
 from hornbeam.errors import ModelError
 from hornbeam.llm.embedded import GGUF_NAME, PACKAGE, cache_directory, converted_model, packaged_gguf
-from hornbeam.llm.opening import is_url
+from hornbeam.llm.opening import server_urls
 from hornbeam.settings import ModelSettings, Settings
 
 _SERVER_TIMEOUT_S = 1.5
@@ -21,8 +21,8 @@ Finding = tuple[FoundModel, str | None]
 
 
 def server_url(settings: Settings) -> str | None:
-    """Where a server runs the language model; None: it runs in this process."""
-    return settings.model.path if settings.model.path and is_url(settings.model.path) else None
+    """Where servers run the language model, between commas; None: it runs in this process."""
+    return ", ".join(server_urls(settings.model.path)) or None
 
 
 def is_to_be_unpacked(settings: Settings) -> bool:
@@ -31,9 +31,8 @@ def is_to_be_unpacked(settings: Settings) -> bool:
 
 
 def find_language_model(settings: Settings) -> Finding:
-    url = server_url(settings)
-    if url is not None:
-        return _ask_server(url, settings.model)
+    if urls := server_urls(settings.model.path):
+        return _ask_servers(urls, settings.model)
     if settings.model.path:
         return _model_directory(Path(settings.model.path))
     return _embedded_model()
@@ -99,6 +98,13 @@ def _directory_facts(directory: Path) -> tuple[str, int]:
     from hornbeam.llm.tokenizer import directory_fingerprint
 
     return directory_fingerprint(directory)[:12], size_of(directory)
+
+
+def _ask_servers(urls: list[str], wanted: ModelSettings) -> Finding:
+    """What the first that is in order serves, with the problems of all."""
+    findings = [_ask_server(url, wanted) for url in urls]
+    found = next((found for found, problem in findings if problem is None), findings[0][0])
+    return found, "; ".join(problem for _, problem in findings if problem is not None) or None
 
 
 def _ask_server(url: str, wanted: ModelSettings) -> Finding:

@@ -44,7 +44,7 @@ def serving_parts(
 
 def _behind_url(url: str, model: FoundModel) -> Part:
     backend = "OpenAI-compatible HTTP" if model.path else "none"
-    return Part("language model", backend, f"model.path is a URL: {url}")
+    return Part("language model", backend, f"model.path names servers: {url}")
 
 
 def _in_process(device: Literal["cpu", "cuda"], device_reason: str, model: FoundModel) -> Part:

@@ -12,8 +12,9 @@ from hornbeam.extract.reading import ReadEntities, ReadRelations, read_entities,
 from hornbeam.extract.result import FoundEntity, Reason
 from hornbeam.extract.room import ItemLimits
 from hornbeam.grammar.entities import entity_grammar
+from hornbeam.grammar.json_forms import entity_answer, relation_answer
 from hornbeam.grammar.relations import NamedEntity, relation_grammar
-from hornbeam.llm.protocol import Completion
+from hornbeam.llm.protocol import Completion, JsonAnswer
 from hornbeam.settings import ExtractSettings
 
 ENTITIES, RELATIONS = "entities", "relations"
@@ -22,6 +23,7 @@ ENTITIES, RELATIONS = "entities", "relations"
 class Question(NamedTuple):
     prompt: str
     grammar: str
+    json_answer: JsonAnswer
 
 
 class Read(Protocol):
@@ -66,14 +68,17 @@ class EntityForm:
 
     def question(self, call: Call) -> Question | None:
         lexicon = call.piece.lexicon
+        most = self.limits.entities(lexicon)
         grammar = entity_grammar(
             lexicon,
             call.types,
             max_per_clause=self.settings.entities_per_clause,
-            max_entities=self.limits.entities(lexicon),
+            max_entities=most,
             words=call.words,
         )
-        return None if grammar is None else Question(self.prompt.entities(lexicon.text), grammar)
+        if grammar is None:
+            return None
+        return Question(self.prompt.entities(lexicon.text), grammar, entity_answer(call.types, most))
 
     def read(self, call: Call, completion: Completion) -> ReadEntities:
         read = read_entities(completion, call.piece.lexicon, call.types)
@@ -108,7 +113,10 @@ class RelationForm:
             max_relations=max_relations,
             max_attributes=max_attributes,
         )
-        return None if grammar is None else Question(self.prompt.relations(lexicon.text, named), grammar)
+        if grammar is None:
+            return None
+        answer = relation_answer(named, call.types, max_relations, max_attributes)
+        return Question(self.prompt.relations(lexicon.text, named), grammar, answer)
 
     def read(self, call: Call, completion: Completion) -> ReadRelations:
         standing = self._standing_in(call.piece)

@@ -19,6 +19,7 @@ class ReadEntities:
     entities: tuple[FoundEntity, ...]
     complete: bool  # the list was closed
     repeated: int
+    dropped: int = 0  # items that the grammar rules out
 
     def shifted(self, start: int) -> ReadEntities:
         """As read from a piece that begins at `start`, with offsets of the chunk."""
@@ -37,6 +38,7 @@ class ReadRelations:
     attributes: tuple[FoundAttribute, ...]
     complete: bool
     repeated: int
+    dropped: int = 0  # items that the grammar rules out
 
     def shifted(self, start: int, indices: Sequence[int]) -> ReadRelations:
         """As read from a piece that begins at `start`, with offsets of the chunk.
@@ -68,19 +70,22 @@ class ReadRelations:
 def read_entities(completion: Completion, lexicon: SpanLexicon, schema: GraphSchema) -> ReadEntities:
     """Stage one. A name given twice keeps the type with the higher confidence.
 
-    What a grammar guarantees is checked all the same: a server without one may have answered.
+    What a grammar guarantees is checked all the same, and what fails is dropped and counted: a server without
+    one may have answered.
     """
     items, _, complete = read_items(completion.text)
     confidence = SpanConfidence(completion.text, completion.tokens)
     known = {entity_type.name for entity_type in schema.entity_types}
     best: dict[str, FoundEntity] = {}
-    repeated = 0
+    repeated = dropped = 0
     for item in items:
         if len(item.fields) != 2 or item.fields[1] not in known:
+            dropped += 1
             continue
         name, entity_type = item.fields
         spans = lexicon.occurrences(name)
         if not spans:
+            dropped += 1
             continue
         found = FoundEntity(
             name=name, type=entity_type, confidence=rounded(confidence.of(item.spans)), spans=tuple(spans)
@@ -88,7 +93,7 @@ def read_entities(completion: Completion, lexicon: SpanLexicon, schema: GraphSch
         repeated += name in best
         if name not in best or found.confidence > best[name].confidence:
             best[name] = found
-    return ReadEntities(tuple(best.values()), complete, repeated)
+    return ReadEntities(tuple(best.values()), complete, repeated, dropped)
 
 
 def read_relations(
@@ -102,13 +107,17 @@ def read_relations(
     confidence = SpanConfidence(completion.text, completion.tokens)
     items, position, closed = read_items(completion.text)
     relations: dict[tuple[int, str, int], FoundRelation] = {}
-    repeated = 0
+    repeated = dropped = 0
     for item in items:
         if len(item.fields) != 3 or item.fields[0] not in index or item.fields[2] not in index:
+            dropped += 1
             continue
         head, tail = index[item.fields[0]], index[item.fields[2]]
         key = (head, item.fields[1], tail)
-        if head == tail or not schema.allows(key[1], entities[head].type, entities[tail].type):
+        if not schema.allows(key[1], entities[head].type, entities[tail].type):
+            dropped += 1
+            continue
+        if head == tail:  # the grammar has one rule for the tails of all heads
             continue
         repeated += key in relations
         score = entities[head].confidence * confidence.of(item.spans[1:2]) * confidence.of(item.spans[2:3])
@@ -120,10 +129,12 @@ def read_relations(
         items, _, complete = read_items(completion.text, position + len(BETWEEN) - 1)
         for item in items:
             if len(item.fields) != 3 or item.fields[0] not in index:
+                dropped += 1
                 continue
             owner = index[item.fields[0]]
             place = _value_place(item.fields[1], item.fields[2], entities[owner], lexicon, schema)
             if place is None:
+                dropped += 1
                 continue
             fact = (owner, item.fields[1], item.fields[2])
             repeated += fact in attributes
@@ -142,7 +153,7 @@ def read_relations(
                     ),
                 ),
             )
-    return ReadRelations(tuple(relations.values()), tuple(attributes.values()), complete, repeated)
+    return ReadRelations(tuple(relations.values()), tuple(attributes.values()), complete, repeated, dropped)
 
 
 def merge_entities(reads: Sequence[ReadEntities], lexicon: SpanLexicon) -> tuple[FoundEntity, ...]:

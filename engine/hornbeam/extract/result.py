@@ -93,6 +93,7 @@ class ChunkExtraction(_Stored):
     reasons: tuple[Reason, ...] = ()
     detail: str = ""  # of a failure
     repeated: int = 0  # items that said again what an earlier one said
+    dropped: int = 0  # items that the grammar rules out: of a server that knows none
     rungs: dict[Rung, int] = {}  # how often each was climbed; pydantic copies it
     usage: dict[str, StageUsage] = {}
 

@@ -16,7 +16,7 @@ from hornbeam.errors import ModelError
 from hornbeam.extract.forms import EntityForm, Form, Question, Read, RelationForm
 from hornbeam.extract.ladder import Call, Ladder, Piece, with_types
 from hornbeam.extract.prompts import ExtractionPrompt
-from hornbeam.extract.reading import merge_entities, merge_facts
+from hornbeam.extract.reading import ReadEntities, ReadRelations, merge_entities, merge_facts
 from hornbeam.extract.result import (
     ChunkExtraction,
     FoundAttribute,
@@ -52,11 +52,17 @@ class _Work:
     rungs: Counter[Rung] = field(default_factory=Counter)
     usage: dict[str, StageUsage] = field(default_factory=dict)
     repeated: int = 0
+    dropped: int = 0
     detail: str = ""
 
     def lose(self, reason: Reason, detail: str = "") -> None:
         self.reasons[reason] = None
         self.detail = self.detail or detail[:500]
+
+    def count(self, reads: Iterable[ReadEntities | ReadRelations]) -> None:
+        for read in reads:
+            self.repeated += read.repeated
+            self.dropped += read.dropped
 
     def climb(self, step: tuple[Rung, list[Call]] | None, otherwise: Reason, detail: str = "") -> list[Call]:
         """The calls of a step of the ladder, which is counted; where there is none, something is lost."""
@@ -153,6 +159,7 @@ class Extractor:
             reasons=tuple(work.reasons),
             detail=work.detail,
             repeated=work.repeated,
+            dropped=work.dropped,
             rungs=dict(work.rungs),
             usage=work.usage,
         )
@@ -161,7 +168,7 @@ class Extractor:
         form = EntityForm(self.prompt, self._limits, self._settings)
         names_alone = with_types(self._schema, relation_types=(), attribute_types=())
         reads = yield from self._ask(work, form, self._ladder.first(whole, names_alone))
-        work.repeated += sum(read.repeated for read in reads)
+        work.count(reads)
         return merge_entities(reads, whole.lexicon) if reads else ()
 
     def _facts(
@@ -169,7 +176,7 @@ class Extractor:
     ) -> _Asking[tuple[tuple[FoundRelation, ...], tuple[FoundAttribute, ...]]]:
         form = RelationForm(self.prompt, self._limits, self._settings, entities)
         reads = yield from self._ask(work, form, self._ladder.first(whole, self._schema))
-        work.repeated += sum(read.repeated for read in reads)
+        work.count(reads)
         return merge_facts(reads)
 
     def _ask(self, work: _Work, form: Form[_Read], first: Call) -> _Asking[list[_Read]]:
@@ -223,6 +230,7 @@ class Extractor:
             grammar=question.grammar,
             temperature=self._settings.temperature,
             logprobs=True,
+            json_answer=question.json_answer,
         )
 
     def _after_error(self, work: _Work, call: Call, completion: Completion) -> list[Call]:

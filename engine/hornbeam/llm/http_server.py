@@ -1,4 +1,4 @@
-"""A model behind an OpenAI-compatible completions endpoint that knows grammars, such as `vllm serve`."""
+"""A model behind one OpenAI-compatible completions endpoint, such as `vllm serve`."""
 
 from __future__ import annotations
 
@@ -13,17 +13,27 @@ from urllib.parse import urlsplit
 import httpx
 
 from hornbeam.errors import ModelError
+from hornbeam.llm.enforcement import Enforcement, probe
+from hornbeam.llm.json_answers import in_grammars_form
 from hornbeam.llm.protocol import Completion, ModelIdentity, Request, TokenScore, Usage
 from hornbeam.llm.tokenizer import DirectoryTokenizer
 from hornbeam.settings import ModelSettings
 
 #: What a request to a server that is down, or that is no model server, may raise.
 _UNREADABLE = (httpx.HTTPError, ValueError, LookupError, TypeError, AttributeError)
+#: Answers that are about the request: every server would give them.
+_OF_THE_REQUEST = (400, 413, 422)
+_OPENING_S = 10.0
+
+
+class ServerFault(Exception):
+    """The server is gone, overloaded or answers nonsense; another one may do better."""
 
 
 class HttpModel:
     """One server. Start vLLM's with `--enable-prefix-caching --enable-prompt-tokens-details` and a
-    structured-outputs backend of xgrammar.
+    structured-outputs backend of xgrammar. One that knows no grammars is given a JSON schema where there is
+    one; whoever reads the answers drops what the grammar would have ruled out.
 
     The chat format and the chunk sizes come from a tokenizer directory (`model.tokenizer`); without one, the
     server's own model path where this machine has it.
@@ -35,7 +45,11 @@ class HttpModel:
         headers = {"Authorization": f"Bearer {settings.api_key}"} if settings.api_key else {}
         limits = httpx.Limits(max_connections=settings.max_num_seqs * 2)
         self._client = httpx.Client(
-            timeout=settings.request_timeout_s, headers=headers, limits=limits, trust_env=_is_remote(url)
+            timeout=settings.request_timeout_s,
+            headers=headers,
+            limits=limits,
+            trust_env=_is_remote(url),
+            verify=url.startswith("https:"),  # certificates are read in a tenth of a second
         )
         served = self._served_model()
         self._name = str(served["id"])
@@ -48,11 +62,14 @@ class HttpModel:
                 "name its directory with model.tokenizer (HORNBEAM_MODEL__TOKENIZER)"
             )
         self._tokenizer = DirectoryTokenizer(Path(directory))
+        self.enforcement = self._probe()
+        kind = self.enforcement.kind
+        free = "" if kind == "grammar" else f" {kind}"  # other answers than under the grammar
         self._identity = ModelIdentity(
             self._name,
-            hashlib.sha256(f"{self._name}\n{root}".encode()).hexdigest(),
+            hashlib.sha256(f"{self._name}\n{root}".encode()).hexdigest() + free,
             "OpenAI-compatible HTTP",
-            f"{url} is a URL; it serves '{self._name}'",
+            f"{url} is a URL; it serves '{self._name}'" + (f" and enforces{free}" if free else ""),
         )
         self._pool = ThreadPoolExecutor(max_workers=settings.max_num_seqs * 2)
         self._running: set[Future[Completion]] = set()
@@ -88,6 +105,34 @@ class HttpModel:
         done, self._running = wait(self._running, return_when=FIRST_COMPLETED)
         return [future.result() for future in done]
 
+    def serving(self) -> dict[str, Any]:
+        return {"enforces": self.enforcement.kind, "servers": []}
+
+    def answer(self, request: Request) -> Completion:
+        """
+        Raises:
+            ServerFault: the server is to blame.
+        """
+        try:
+            body = self._body(request)
+        except ValueError as error:
+            return _failed(request, str(error))
+        try:
+            response = self._client.post(f"{self._base}/completions", json=body)
+            if response.status_code in _OF_THE_REQUEST:
+                return _failed(request, _server_error(response))
+            if response.status_code != 200:
+                raise ServerFault(_server_error(response))
+            answer = response.json()
+            choice = answer["choices"][0]
+            reason: Literal["stop", "length"] = "length" if choice["finish_reason"] == "length" else "stop"
+            completion = Completion(
+                request.request_id, choice["text"], reason, _usage(answer), tuple(_scores(choice))
+            )
+        except _UNREADABLE as error:
+            raise ServerFault(f"{self._base}: {type(error).__name__} {error}") from error
+        return self._in_form(request, completion)
+
     def stream(self, request: Request) -> Iterator[str | Completion]:
         text, scores, usage, ended = "", [], Usage(), False
         reason: Literal["stop", "length"] = "stop"
@@ -122,7 +167,8 @@ class HttpModel:
         if not ended:
             yield _failed(request, f"{self._base}: the stream broke off")
             return
-        yield Completion(request.request_id, text, reason, usage, tuple(scores))
+        completion = Completion(request.request_id, text, reason, usage, tuple(scores))
+        yield self._in_form(request, completion)
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
@@ -130,7 +176,7 @@ class HttpModel:
 
     def _served_model(self) -> dict[str, Any]:
         try:
-            response = self._client.get(f"{self._base}/models", timeout=10.0)
+            response = self._client.get(f"{self._base}/models", timeout=_OPENING_S)
             response.raise_for_status()
             listed: dict[str, dict[str, Any]] = {str(m["id"]): m for m in response.json()["data"]}
         except _UNREADABLE as error:
@@ -149,20 +195,23 @@ class HttpModel:
             ValueError: the prompt leaves no room for an answer. (Where it leaves less than was asked for, a
                 server would refuse.)
         """
-        length = self._tokenizer.count(request.prompt)
+        prompt = request.prompt
+        if request.json_answer and self.enforcement.writes_whole_documents(request.json_answer):
+            prompt = prompt.removesuffix(request.json_answer.opening)
+        length = self._tokenizer.count(prompt)
         room = self._max_model_len - length
         if room < 1:
             raise ValueError(f"prompt of {length} tokens exceeds the context of {self._max_model_len}")
         body: dict[str, Any] = {
             "model": self._name,
-            "prompt": request.prompt,
+            "prompt": prompt,
             "max_tokens": min(request.max_tokens, room),
             "temperature": request.temperature,
             "seed": self._settings.seed,
             "add_special_tokens": False,  # the prompt holds them already
         }
         if request.grammar:
-            body["structured_outputs"] = {"grammar": request.grammar}
+            body |= self.enforcement.fields(request.grammar, request.json_answer)
         if request.stop:
             body["stop"] = list(request.stop)
         if request.logprobs:
@@ -171,17 +220,32 @@ class HttpModel:
 
     def _complete(self, request: Request) -> Completion:
         try:
-            response = self._client.post(f"{self._base}/completions", json=self._body(request))
-            if response.status_code != 200:
-                return _failed(request, _server_error(response))
-            answer = response.json()
-            choice = answer["choices"][0]
-            reason: Literal["stop", "length"] = "length" if choice["finish_reason"] == "length" else "stop"
-            return Completion(
-                request.request_id, choice["text"], reason, _usage(answer), tuple(_scores(choice))
-            )
+            return self.answer(request)
+        except ServerFault as fault:
+            return _failed(request, str(fault))
+
+    def _in_form(self, request: Request, completion: Completion) -> Completion:
+        if self.enforcement.kind == "grammar" or request.json_answer is None:
+            return completion
+        whole = self.enforcement.writes_whole_documents(request.json_answer)
+        return in_grammars_form(completion, request.json_answer.opening, whole=whole)
+
+    def _probe(self) -> Enforcement:
+        def complete(body: dict[str, Any]) -> str | None:
+            # A server that works for others may let it wait.
+            response = self._client.post(f"{self._base}/completions", json=body | {"model": self._name})
+            if response.status_code in _OF_THE_REQUEST:
+                return None
+            response.raise_for_status()
+            return str(response.json()["choices"][0]["text"])
+
+        try:
+            found = probe(complete)
         except _UNREADABLE as error:
-            return _failed(request, f"{self._base}: {type(error).__name__} {error}")
+            raise ModelError(f"{self._base} lists models and completes nothing: {error}") from error
+        if found is None:
+            raise ModelError(f"{self._base} refuses every completion of '{self._name}'")
+        return found
 
 
 def _is_remote(url: str) -> bool:

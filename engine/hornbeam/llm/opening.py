@@ -10,12 +10,14 @@ from hornbeam.llm.protocol import LanguageModel
 from hornbeam.settings import Settings
 
 
-def is_url(path: str) -> bool:
-    return path.startswith(("http://", "https://"))
+def server_urls(path: str | None) -> list[str]:
+    """The servers that a model path names, `URL[,URL…]`; none where it names something else."""
+    names = [name.strip() for name in (path or "").split(",") if name.strip()]
+    return names if names and all(name.startswith(("http://", "https://")) for name in names) else []
 
 
 def open_model(settings: Settings) -> LanguageModel:
-    """The model that the settings name: a directory, a server, or by default the embedded one.
+    """The model that the settings name: a directory, servers, or by default the embedded one.
 
     Cheap: an engine starts at the first request.
 
@@ -23,15 +25,16 @@ def open_model(settings: Settings) -> LanguageModel:
         ModelError: it cannot be found or reached.
     """
     named = settings.model.path
-    if named and is_url(named):
+    if urls := server_urls(named):
+        from hornbeam.llm.http_fleet import HttpFleet
         from hornbeam.llm.http_server import HttpModel
 
-        return HttpModel(named, settings.model)
+        return HttpFleet(urls, settings.model) if len(urls) > 1 else HttpModel(urls[0], settings.model)
     from hornbeam.llm.embedded import embedded_model_directory
     from hornbeam.llm.vllm_engine import VllmModel
 
     directory = Path(named).expanduser() if named else embedded_model_directory()
     if not directory.is_dir():
-        raise ModelError(f"model {named} is neither a directory nor an http(s) URL")
+        raise ModelError(f"model {named} is neither a directory nor a list of http(s) URLs")
     device, _ = choose_device(settings.device)
     return VllmModel(directory, settings.model, device)

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
+
+
+@dataclass(frozen=True, slots=True)
+class JsonAnswer:
+    """The form of an answer, for servers that know no grammar.
+
+    Args:
+        opening: how the document begins; the prompt ends with it.
+        schema: JSON schema of the whole document.
+    """
+
+    opening: str
+    schema: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +32,7 @@ class Request:
     temperature: float = 0.0
     stop: tuple[str, ...] = ()
     logprobs: bool = False
+    json_answer: JsonAnswer | None = None  # says the same as the grammar, as far as a JSON schema can
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,3 +130,13 @@ class LanguageModel(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class Served(Protocol):
+    """What a model behind servers has, too."""
+
+    def serving(self) -> dict[str, Any]:
+        """What the servers enforce, and of each what it did: `{"enforces", "servers": [{"url", "answered",
+        "faults", "last_fault"}]}`."""
+        ...

@@ -22,8 +22,9 @@ _FORM = 1
 
 
 def request_key(request: Request) -> str:
-    """What an answer depends on: everything but the request's id."""
-    content = asdict(replace(request, request_id=""))
+    """What an answer depends on: everything but the request's id, and what only restates its grammar."""
+    content = asdict(replace(request, request_id="", json_answer=None))
+    del content["json_answer"]
     return hashlib.sha256(orjson.dumps(content)).hexdigest()[:32]
 
 

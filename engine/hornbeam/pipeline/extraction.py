@@ -33,6 +33,7 @@ _REPLACED = "replaced_results"
 class ExtractionReport:
     total: int
     reused: int = 0  # chunks whose text had a result before or is another chunk's too
+    dropped: int = 0  # items in answers that a grammar would have ruled out
     unsettled: set[str] = field(default_factory=set)  # keys of results that the next run tries again
 
 
@@ -220,6 +221,7 @@ class _Results:
         self._waiting = []
 
     def _keep(self, key: str, result: ChunkExtraction) -> None:
+        self._report.dropped += result.dropped
         if result.state is not ChunkState.FAILED:
             self._replace(key, result)
             self._ledger.put("extraction", key, result.model_dump_json().encode())

@@ -26,7 +26,8 @@ class BuildReport:
     documents: dict[str, Any] = field(default_factory=dict)
     #: total = done + degraded + failed; reused: not asked in this run; reused_from_parent: whose result an
     #: older version of the schema gave; reasons: chunks by what they lost; rungs: chunks by what was tried
-    #: beyond one call a stage; states: chunks by all three; lost: some chunks
+    #: beyond one call a stage; states: chunks by all three; lost: some chunks; dropped: items in answers of
+    #: this run that a grammar would have ruled out
     chunks: dict[str, Any] = field(default_factory=dict)
     entities: int = 0
     relations: int = 0
@@ -37,6 +38,7 @@ class BuildReport:
     tokens_per_second: float = 0.0  # generated, while the model was generating
     cost: dict[str, Any] = field(default_factory=dict)
     proposals: dict[str, Any] | None = None  # types that the schema lacks; None: not asked for
+    serving: dict[str, Any] | None = None  # what the model's servers enforce and did; None: there is none
     gates: dict[str, dict[str, Any]] = field(default_factory=dict)
     version: str | None = None
     promoted: bool = False
@@ -67,6 +69,7 @@ def make_report(
     seconds: dict[str, float],
     cost: CostSettings,
     proposing: ProposingReport | None = None,
+    serving: dict[str, Any] | None = None,
 ) -> BuildReport:
     """
     Args:
@@ -87,7 +90,12 @@ def make_report(
         per_document = cost.gpu_hour_price * sum(seconds.values()) / 3600 / reading.indexed
     return BuildReport(
         documents=dataclasses.asdict(reading),
-        chunks=_chunk_states(version) | {"reused": extraction.reused, "reused_from_parent": inherited},
+        chunks=_chunk_states(version)
+        | {
+            "reused": extraction.reused,
+            "reused_from_parent": inherited,
+            "dropped": extraction.dropped,
+        },
         entities=counts["entities"],
         relations=counts["relations"],
         attributes=counts["attributes"],
@@ -101,6 +109,7 @@ def make_report(
             "gpu_hour_price": cost.gpu_hour_price,
         },
         proposals=proposing.to_json() if proposing else None,
+        serving=serving,
         gates=version.manifest["gates"],
         version=version.version_id,
         promoted=all_passed(version),

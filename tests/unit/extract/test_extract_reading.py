@@ -59,7 +59,9 @@ def test_a_name_given_twice_keeps_the_more_confident_type_and_is_counted() -> No
 
 def test_what_no_grammar_would_have_allowed_is_not_an_entity() -> None:
     answer = completion(('["Zoe","person"],["Ada","robot"],["Ada"],["Bob","person"]]}', 1))
-    assert [found.name for found in read_entities(answer, LEXICON, SCHEMA).entities] == ["Bob"]
+    read = read_entities(answer, LEXICON, SCHEMA)
+    assert [found.name for found in read.entities] == ["Bob"]
+    assert read.dropped == 3
 
 
 def test_a_relation_multiplies_the_confidence_of_head_type_and_tail() -> None:

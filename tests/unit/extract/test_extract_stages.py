@@ -70,6 +70,7 @@ def test_every_chunk_that_goes_in_comes_out_once() -> None:
     results = run(model, chunks, window=4)
     assert set(results) == set(chunks)
     assert all(result.state is ChunkState.DONE for result in results.values())
+    assert not any(result.dropped for result in results.values())  # a grammar leaves nothing to drop
     spent = [usage for result in results.values() for usage in result.usage.values()]
     assert sum(usage.calls for usage in spent) == model.calls
     assert all(usage.prompt > 0 and usage.output > 0 for usage in spent)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -19,74 +17,15 @@ from tiny_tokenizer import write_tokenizer
 from hornbeam.errors import ModelError
 from hornbeam.llm.batch import run_requests
 from hornbeam.llm.http_server import HttpModel
-from hornbeam.llm.protocol import Completion, Request, TokenScore, Usage
+from hornbeam.llm.protocol import Completion, JsonAnswer, Request, TokenScore, Usage
 from hornbeam.settings import ModelSettings
-
-ANSWER = {
-    "choices": [
-        {
-            "text": "]}",
-            "finish_reason": "stop",
-            "logprobs": {"tokens": ["]", "}"], "token_logprobs": [-0.5, None]},
-        }
-    ],
-    "usage": {"prompt_tokens": 10, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 8}},
-}
-
-
-class Server(ThreadingHTTPServer):
-    """Answers every completion with `status` and `body`; a list as body is streamed, one event each."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.models: Any = {"data": [{"id": "tiny", "max_model_len": 64}, {"id": "other"}]}
-        self.status = 200
-        self.body: Any = ANSWER
-        self.seen: list[dict[str, Any]] = []
-        self.headers_seen: list[dict[str, str]] = []
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Server
-
-    def do_GET(self) -> None:
-        assert self.path == "/v1/models"
-        self._send(200, json.dumps(self.server.models).encode())
-
-    def do_POST(self) -> None:
-        assert self.path == "/v1/completions"
-        length = int(self.headers["Content-Length"])
-        self.server.seen.append(json.loads(self.rfile.read(length)))
-        self.server.headers_seen.append(dict(self.headers))
-        body = self.server.body
-        if isinstance(body, list):
-            body = b"".join(f"data: {event}\n\n".encode() for event in body)
-        elif not isinstance(body, bytes):
-            body = json.dumps(body).encode()
-        self._send(self.server.status, body)
-
-    def _send(self, status: int, body: bytes) -> None:
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *arguments: Any) -> None:
-        pass
+from support.completions_server import ANSWER, Server, running
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with Server() as running:
-        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield running
-        running.shutdown()
-        thread.join()
+    with running() as started:
+        yield started
 
 
 @pytest.fixture
@@ -194,7 +133,7 @@ def test_a_bad_answer_is_an_error_completion_of_that_request(
 
 
 def test_a_server_that_went_away_is_an_error_completion(model: HttpModel, server: Server) -> None:
-    server.socket.close()
+    server.dies_after = 0
     for completion in (complete(model), streamed(model)[1]):
         assert completion.finish_reason == "error"
         assert server.url in completion.error
@@ -288,3 +227,94 @@ def test_the_servers_own_model_directory_serves_as_tokenizer(server: Server, dir
     assert model.tokenizer.count("abc") == 3
     assert model.max_model_len == 700
     model.close()
+
+
+# Servers that know no grammar of ours
+
+SCHEMA = {"type": "object"}
+LIST = Request(
+    "r1", 'prompt {"entities":[', 16, grammar="root ::= x", json_answer=JsonAnswer('{"entities":[', SCHEMA)
+)
+
+
+def opened(server: Server, directory: str) -> HttpModel:
+    return HttpModel(server.url, ModelSettings(tokenizer=directory))
+
+
+@pytest.mark.parametrize("field", ["structured_outputs", "ebnf", "grammar"])
+def test_the_field_in_which_a_server_takes_grammars_is_found(
+    server: Server, directory: str, field: str
+) -> None:
+    server.enforces = field
+    model = opened(server, directory)
+    assert model.enforcement.kind == "grammar"
+    complete(model)
+    assert {"structured_outputs", "ebnf", "grammar"} & set(server.seen[0]) == {field}
+    assert "root ::=" in json.dumps(server.seen[0][field])
+    model.close()
+
+
+def test_a_server_of_json_schemas_gets_one_and_writes_the_opening_itself(
+    server: Server, directory: str
+) -> None:
+    server.enforces = "response_format"
+    text = '{\n  "entities": [["Ada [1]", "person"] ]}\nDone.'
+    pieces = [text[i : i + 5] for i in range(0, len(text), 5)]
+    scores = {"tokens": pieces, "token_logprobs": [-1.0] * len(pieces)}
+    server.body = {"choices": [{"text": text, "finish_reason": "length", "logprobs": scores}]}
+    model = opened(server, directory)
+
+    completion = complete(model, LIST)
+
+    (body,) = server.seen
+    assert body["prompt"] == "prompt "
+    assert body["response_format"]["json_schema"]["schema"] == SCHEMA
+    assert not {"structured_outputs", "ebnf", "grammar"} & set(body)
+    assert completion.text == '["Ada [1]","person"]]}'
+    assert "".join(token.text for token in completion.tokens) == completion.text
+    assert completion.finish_reason == "stop"  # it went on behind the document's end
+    assert model.serving()["enforces"] == "json schema"
+    model.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "kept", "reason"),
+    [
+        (' ["Ada", "person"] ,\n["x"', '["Ada","person"],["x"', "length"),
+        ('["a \\" ] b","t"]]} and so on', '["a \\" ] b","t"]]}', "stop"),
+        ("", "", "length"),
+    ],
+)
+def test_a_server_that_enforces_nothing_goes_on_from_the_opening(
+    server: Server, directory: str, text: str, kept: str, reason: str
+) -> None:
+    server.enforces = ""
+    server.body = {"choices": [{"text": text, "finish_reason": "length"}]}
+    model = opened(server, directory)
+    completion = complete(model, LIST)
+    assert server.seen[0]["prompt"] == LIST.prompt
+    assert (completion.text, completion.finish_reason) == (kept, reason)
+    model.close()
+
+
+def test_another_document_than_the_one_asked_for_is_left_as_it_is(server: Server, directory: str) -> None:
+    server.enforces = "response_format"
+    server.body = {"choices": [{"text": '{"names": []}', "finish_reason": "stop"}]}
+    model = opened(server, directory)
+    assert complete(model, LIST).text == '{"names": []}'
+    model.close()
+
+
+def test_results_without_a_grammar_are_told_from_those_under_it(server: Server, directory: str) -> None:
+    fingerprints = set()
+    for server.enforces in ("structured_outputs", "response_format", ""):
+        model = opened(server, directory)
+        fingerprints.add(model.identity.fingerprint)
+        model.close()
+    assert len(fingerprints) == 3
+
+
+def test_a_server_that_refuses_everything_is_refused(server: Server, directory: str) -> None:
+    server.enforces = None
+    with pytest.raises(ModelError, match="refuses every completion"):
+        opened(server, directory)
