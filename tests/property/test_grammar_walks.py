@@ -29,7 +29,7 @@ from hornbeam.grammar import entities as entity_stage
 from hornbeam.grammar import relations as relation_stage
 from hornbeam.grammar.entities import entity_grammar
 from hornbeam.grammar.relations import NamedEntity, relation_grammar
-from hornbeam.grammar.spans import SpanLexicon
+from hornbeam.grammar.spans import CHARACTERS_PER_WORD, SpanLexicon
 from hornbeam.grammar.values import value_spans
 from hornbeam.llm.embedded import embedded_model_directory
 from hornbeam.llm.protocol import Completion, Request
@@ -331,7 +331,7 @@ def test_the_rules_of_spans_accept_the_spans_of_the_text_and_nothing_else(text: 
     for first, word in enumerate(words):
         if word.kind == "mark":
             continue
-        unit = 3 if word.kind == "unspaced" else 1
+        unit = CHARACTERS_PER_WORD if word.kind == "unspaced" else 1
         for last in range(first, len(words)):
             if last > first and not words[last].joins:
                 break
