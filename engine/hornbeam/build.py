@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from hornbeam.corpus import Chunker, Root, ShownSources, read_changed, roots_of
+from hornbeam.cost.budget import BudgetWatch
+from hornbeam.cost.energy import EnergyMeter
 from hornbeam.evolve.asking import asker_of
 from hornbeam.extract.stages import Extractor
 from hornbeam.extract.tiers import chunk_extractor
@@ -190,6 +192,30 @@ class Build:
 
     def _run(self, ledger: Ledger, read: Reading, full: bool, retry: Collection[Retry]) -> BuildReport:
         run = ledger.runs.start()
+        cost, meter = self._settings.cost, EnergyMeter()
+        watch = BudgetWatch(
+            cost.limits(), cost.gpu_hour_price, cost.currency, lambda: _tokens(ledger.runs.usage(run))
+        )
+        self._stop.limit = watch.used_up
+        try:
+            return self._stages(ledger, run, read, full, retry, meter)
+        finally:  # what a run that was stopped has cost is known, too
+            self._stop.limit = str
+            with ledger.transaction():
+                for stage, seconds in self._seconds.items():
+                    ledger.runs.add_usage(run, stage, seconds=seconds)
+                if (joules := meter.joules()) is not None:
+                    ledger.runs.add_energy(run, joules)
+
+    def _stages(
+        self,
+        ledger: Ledger,
+        run: int,
+        read: Reading,
+        full: bool,
+        retry: Collection[Retry],
+        meter: EnergyMeter,
+    ) -> BuildReport:
         with self._timed("read"):
             reading = read(ledger, run)
         with self._timed("extract"):
@@ -231,11 +257,10 @@ class Build:
             usage=ledger.runs.usage(run),
             seconds=self._seconds,
             cost=self._settings.cost,
+            joules=meter.joules(),
             serving=self._model.serving() if isinstance(self._model, Served) else None,
         )
         with ledger.transaction():
-            for stage, seconds in self._seconds.items():
-                ledger.runs.add_usage(run, stage, seconds=seconds)
             ledger.runs.finish(run, version.version_id, json.dumps(report.to_json(), ensure_ascii=False))
         return report
 
@@ -281,5 +306,11 @@ class Build:
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:
         started = time.perf_counter()
-        yield
-        self._seconds[stage] = time.perf_counter() - started
+        try:
+            yield
+        finally:
+            self._seconds[stage] = time.perf_counter() - started
+
+
+def _tokens(usage: dict[str, dict[str, Any]]) -> int:
+    return int(sum(row["prompt"] + row["output"] for row in usage.values()))

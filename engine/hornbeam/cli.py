@@ -20,6 +20,7 @@ from hornbeam.commands import (
     audit,
     benchmarks,
     entities,
+    estimating,
     evaluation,
     exchange,
     schemas,
@@ -27,11 +28,13 @@ from hornbeam.commands import (
     versions,
 )
 from hornbeam.commands.options import (
+    BudgetOption,
     ConfigOption,
     DeviceOption,
     IndexOption,
     JsonOption,
     ModelOption,
+    PriceOption,
     SetOption,
     not_empty,
     passive_threads,
@@ -141,9 +144,8 @@ def index(
     device: DeviceOption = None,
     config: ConfigOption = None,
     changes: SetOption = None,
-    gpu_hour_price: Annotated[
-        float | None, typer.Option("--gpu-hour-price", help="For the cost per document.", show_default=False)
-    ] = None,
+    gpu_hour_price: PriceOption = None,
+    budget: BudgetOption = None,
     evolve: Annotated[
         bool,
         typer.Option(
@@ -160,6 +162,14 @@ def index(
             show_default=False,
         ),
     ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Write nothing: tell what it would cost, from --sample files and a dozen chunks.",
+        ),
+    ] = False,
+    sample: Annotated[int, typer.Option("--sample", min=1, help="Files that --dry-run reads.")] = 40,
     as_json: JsonOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on standard error.")] = False,
 ) -> None:
@@ -168,6 +178,10 @@ def index(
     Run again, it goes on where it was stopped; without changes it makes no model call. It adds to what the
     index has; 'update' also lets go of what is gone.
     """
+    if dry_run and retry:
+        raise typer.BadParameter(
+            "--dry-run estimates the reading of a PATH, not --retry", param_hint="--dry-run"
+        )
     if bool(paths) == bool(retry):
         raise typer.BadParameter("give either a PATH to read or --retry, not both", param_hint="PATH…")
     settings = settings_of(
@@ -179,6 +193,7 @@ def index(
             "model.path": model,
             "device": device,
             "cost.gpu_hour_price": gpu_hour_price,
+            "cost.budget": budget,
             "evolve.enabled": evolve or None,
             "evolve.reextract": reextract,
         },
@@ -188,6 +203,9 @@ def index(
     loaded, note = open_schema(index_directory, settings)
     if schema and settings.extract.tier == "fast":
         note = f"fast tier: its schema is '{loaded.name}', '{schema}' is for the model tier"
+    if dry_run:
+        estimating.run_estimate(paths or [], settings, loaded, sample, as_json=as_json, quiet=quiet)
+        return
     updating.run_build(
         index_directory,
         settings,
@@ -294,12 +312,14 @@ def query(
 
 
 @app.command()
-def status(index_directory: IndexOption, as_json: JsonOption = False) -> None:
+def status(
+    index_directory: IndexOption, gpu_hour_price: PriceOption = None, as_json: JsonOption = False
+) -> None:
     """Show documents, chunks by state, tokens, cost, throughput and coverage."""
     from hornbeam.report import render_status
     from hornbeam.status import index_status
 
-    found = index_status(index_directory)
+    found = index_status(index_directory, gpu_hour_price)
     if as_json:
         print_json(found)
     else:

@@ -153,8 +153,17 @@ def _print_tokens(console: Any, tokens: dict[str, dict[str, Any]]) -> None:
 
 
 def _print_cost(console: Any, cost: dict[str, Any]) -> None:
-    if cost.get("per_document") is not None:
-        console.print(f"cost         {cost['per_document']:.6f} {cost['currency']} a document")
+    if cost.get("total") is not None:
+        figures = (
+            ("per_document", "a document"),
+            ("per_1000_chunks", "for 1,000 chunks"),
+            ("per_million_tokens", "for a million tokens"),
+        )
+        total = f"{cost['total']:.6g} {cost['currency']} in all"
+        each = [f"{cost[name]:.6g} {what}" for name, what in figures if cost.get(name) is not None]
+        console.print(f"cost         {', '.join([total, *each])}")
+    if cost.get("energy_kwh") is not None:
+        console.print(f"energy       {cost['energy_kwh']:.6g} kWh of the GPUs")
 
 
 def _print_proposals(console: Any, proposals: dict[str, Any], index: Path) -> None:

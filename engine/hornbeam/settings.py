@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from hornbeam.cost.budget import Budget, parse_budget
 from hornbeam.errors import UsageError
 
 ENVIRONMENT_PREFIX = "HORNBEAM_"
@@ -267,8 +268,21 @@ class VersionSettings(Section):
 
 
 class CostSettings(Section):
-    gpu_hour_price: float | None = Field(None, ge=0)
+    gpu_hour_price: float | None = Field(None, ge=0, description="of the machine, all its GPUs together")
     currency: str = "USD"
+    budget: str | None = Field(
+        None, description="of one run, which stops in order when it is used up: '3h', '2M tokens', '12.5'"
+    )
+
+    @model_validator(mode="after")
+    def _budget_can_be_read(self) -> CostSettings:
+        limits = self.limits()
+        if limits.money is not None and self.gpu_hour_price is None:
+            raise ValueError("a budget of money needs cost.gpu_hour_price")
+        return self
+
+    def limits(self) -> Budget:
+        return parse_budget(self.budget, self.currency) if self.budget else Budget()
 
 
 class Settings(Section):

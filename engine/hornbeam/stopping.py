@@ -6,9 +6,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import FrameType
 
 from hornbeam.errors import Interrupted
@@ -17,11 +16,31 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _ASKED = b"stopping: calls in flight are finished and kept; Ctrl-C again stops at once\n"
 
 
-@dataclass(slots=True)
 class StopRequest:
-    """Whether the user wants the run to end. Work looks at it where it can stop without a loss."""
+    """Whether the run must end: the user wants it to, or its budget is used up. Work looks at it where it can
+    stop without a loss.
 
-    requested: bool = False
+    Args:
+        requested: by the user.
+
+    Attributes:
+        limit: why the run must end of itself; "" as long as it need not.
+    """
+
+    def __init__(self, requested: bool = False) -> None:
+        self._asked = requested
+        self._limit_met = ""
+        self.limit: Callable[[], str] = str
+
+    @property
+    def requested(self) -> bool:
+        if not self._asked and not self._limit_met:
+            self._limit_met = self.limit()
+        return self._asked or bool(self._limit_met)
+
+    @requested.setter
+    def requested(self, asked: bool) -> None:
+        self._asked = asked
 
     def check(self, done: str = "") -> None:
         """
@@ -34,7 +53,8 @@ class StopRequest:
         if self.requested:
             kept = f"{done}; " if done else ""
             raise Interrupted(
-                f"interrupted: {kept}what was finished is kept, run the same command again to go on"
+                f"{self._limit_met or 'interrupted'}: {kept}what was finished is kept, run the same command "
+                "again to go on"
             )
 
 

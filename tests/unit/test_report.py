@@ -54,7 +54,14 @@ REPORT: dict[str, Any] = {
     "tokens": {"entities": {"calls": 4, "prompt": 100, "cached": 75, "output": 20}},
     "seconds": {"extract": 2.0},
     "tokens_per_second": 10.0,
-    "cost": {"per_document": 0.001, "currency": "EUR", "gpu_hour_price": 2.0},
+    "cost": {
+        "total": 0.002,
+        "per_document": 0.001,
+        "per_1000_chunks": None,
+        "per_million_tokens": 16.5,
+        "energy_kwh": 0.25,
+        "currency": "EUR",
+    },
     "serving": {
         "enforces": "json schema",
         "servers": [
@@ -89,7 +96,8 @@ def printed(capsys: pytest.CaptureFixture[str]) -> str:
         "a.txt:0-90: failed (model_error)",
         "community k9: the answer was cut",
         "4 calls, 100 prompt (75% from cache), 20 output",
-        "0.001000 EUR a document",
+        "0.002 EUR in all, 0.001 a document, 16.5 for a million tokens",
+        "0.25 kWh of the GPUs",
         "6 items of answers that no grammar shaped",
         "servers that enforce no grammar (json schema)",
         "http://b: 2 beside 1 answers, the last: 503: overloaded",

@@ -37,6 +37,24 @@ SetOption = Annotated[
         show_default=False,
     ),
 ]
+PriceOption = Annotated[
+    float | None,
+    typer.Option(
+        "--gpu-hour-price",
+        metavar="PRICE",
+        help="Of the machine, for cost by document, chunk and token.",
+        show_default=False,
+    ),
+]
+BudgetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--budget",
+        metavar="LIMIT[,LIMIT…]",
+        help="Stop in order when the run has used it up: 3h, 2Mtokens, 12.5 (money, with a price).",
+        show_default=False,
+    ),
+]
 PredictionsOption = Annotated[
     Path | None,
     typer.Option(

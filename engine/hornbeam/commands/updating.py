@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hornbeam.commands.options import (
+    BudgetOption,
     ConfigOption,
     DeviceOption,
     IndexOption,
     JsonOption,
     ModelOption,
+    PriceOption,
     SetOption,
     print_json,
     quiet_libraries,
@@ -67,6 +69,8 @@ def update(
     device: DeviceOption = None,
     config: ConfigOption = None,
     changes: SetOption = None,
+    gpu_hour_price: PriceOption = None,
+    budget: BudgetOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -75,7 +79,13 @@ def update(
     Only changed chunks are read by the model; only the communities that they touch are found and described
     anew, until these have drifted too far (update.max_drift).
     """
-    flags = {"schema_file": schema, "model.path": model, "device": device}
+    flags = {
+        "schema_file": schema,
+        "model.path": model,
+        "device": device,
+        "cost.gpu_hour_price": gpu_hour_price,
+        "cost.budget": budget,
+    }
     run_build(
         index_directory,
         *_as_built(index_directory, config, changes, flags),
@@ -134,6 +144,8 @@ def _as_built(
     current = current_version_id(index)
     versions = [read_version(index, current)] if current else list_versions(index)
     built: dict[str, Any] = versions[-1].manifest["settings"] if versions else {}
+    if "cost" in built:
+        built = built | {"cost": built["cost"] | {"budget": None}}  # it was that run's
     settings = settings_of(config, changes, flags, built)
     # The schema as it was then or accepted since, wherever its file is now; unless the user names another,
     # or the tier that has one of its own.

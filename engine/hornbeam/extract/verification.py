@@ -39,6 +39,7 @@ class Chunk:
     key: str
     text: str
     extraction: ChunkExtraction | None = None
+    document_id: str = ""  # the first that has this text
 
 
 class Verifier:

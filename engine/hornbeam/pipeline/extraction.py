@@ -70,6 +70,7 @@ def extract_chunks(
                 # The extractor asks for the next chunk when it has given out all that the model had: the
                 # moment to make it durable, before it spends time on the new chunk's grammar.
                 results.write()
+                results.expect(chunk)
                 yield chunk
 
         def waiting(in_flight: int) -> None:
@@ -153,7 +154,7 @@ def _missing(
         texts = read_texts(ledger, [chunk.document_id for _, chunk in wanted])
         for key, chunk in wanted:
             text = texts[chunk.document_id][chunk.start : chunk.end]
-            yield Chunk(key, text, unverified.get(key))
+            yield Chunk(key, text, unverified.get(key), chunk.document_id)
 
 
 def _degraded(ledger: Ledger, keys: list[str]) -> set[str]:
@@ -196,7 +197,11 @@ class _Results:
         self._progress = progress
         self._told: set[str] = set()
         self._waiting: list[tuple[str, Outcome]] = []
+        self._documents: dict[str, str] = {}  # of the chunks that are on their way
         self.done = 0  # durable
+
+    def expect(self, chunk: Chunk) -> None:
+        self._documents[chunk.key] = chunk.document_id
 
     def add(self, key: str, outcome: Outcome) -> None:
         self._waiting.append((key, outcome))
@@ -212,8 +217,11 @@ class _Results:
                     self._keep_verification(key, outcome)
                 else:
                     self._keep(key, outcome)
+                document_id = self._documents.get(key, "")
                 for name, usage in outcome.usage.items():
-                    self._ledger.runs.add_usage(self._run, name, **usage.model_dump())
+                    spent = usage.model_dump()
+                    self._ledger.runs.add_usage(self._run, name, **spent)
+                    self._ledger.runs.add_document_usage(self._run, document_id, name, **spent)
         self._ledger.seal()
         extracted = sum(isinstance(outcome, ChunkExtraction) for _, outcome in self._waiting)
         self._stage.advance(extracted)

@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any
 
+from hornbeam.cost.figures import Spent, cost_figures
 from hornbeam.pipeline.extraction import ExtractionReport
 from hornbeam.pipeline.proposing import ProposingReport
 from hornbeam.pipeline.publishing import all_passed
@@ -36,7 +37,7 @@ class BuildReport:
     tokens: dict[str, dict[str, int]] = field(default_factory=dict)  # of this run, by stage
     seconds: dict[str, float] = field(default_factory=dict)  # of this run, by stage
     tokens_per_second: float = 0.0  # generated, while the model was generating
-    cost: dict[str, Any] = field(default_factory=dict)
+    cost: dict[str, Any] = field(default_factory=dict)  # of this run
     proposals: dict[str, Any] | None = None  # types that the schema lacks; None: not asked for
     serving: dict[str, Any] | None = None  # what the model's servers enforce and did; None: there is none
     gates: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -70,12 +71,14 @@ def make_report(
     cost: CostSettings,
     proposing: ProposingReport | None = None,
     serving: dict[str, Any] | None = None,
+    joules: float | None = None,
 ) -> BuildReport:
     """
     Args:
         inherited: chunks whose result an older version of the schema gave.
         usage: calls and tokens of this run by stage.
         seconds: of this run by stage.
+        joules: of the GPUs in this run; None: unknown.
     """
     counts = version.manifest["counts"]
     tokens = {
@@ -85,9 +88,13 @@ def make_report(
     }
     output = sum(row["output"] for row in tokens.values())
     busy = sum(seconds.get(stage, 0.0) for stage in _GENERATING)
-    per_document = None
-    if cost.gpu_hour_price is not None and reading.indexed:
-        per_document = cost.gpu_hour_price * sum(seconds.values()) / 3600 / reading.indexed
+    spent = Spent(
+        sum(seconds.values()),
+        documents=reading.indexed,
+        chunks=extraction.total - extraction.reused,
+        tokens=output + sum(row["prompt"] for row in tokens.values()),
+        joules=joules,
+    )
     return BuildReport(
         documents=dataclasses.asdict(reading),
         chunks=_chunk_states(version)
@@ -103,11 +110,7 @@ def make_report(
         tokens=tokens,
         seconds={stage: round(value, 3) for stage, value in seconds.items()},
         tokens_per_second=round(output / busy, 1) if busy else 0.0,
-        cost={
-            "per_document": per_document,
-            "currency": cost.currency,
-            "gpu_hour_price": cost.gpu_hour_price,
-        },
+        cost=cost_figures(spent, cost.gpu_hour_price, cost.currency),
         proposals=proposing.to_json() if proposing else None,
         serving=serving,
         gates=version.manifest["gates"],

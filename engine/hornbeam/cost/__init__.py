@@ -1,0 +1,1 @@
+"""What runs cost: money, tokens, time, energy; and where they must end."""
