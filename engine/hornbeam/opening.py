@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hornbeam.errors import UsageError
 from hornbeam.index.embedder import Embedder, TextEmbedder, find_embedder
 from hornbeam.index.hashed_embedder import NAME as HASHED
 from hornbeam.index.hashed_embedder import HashedEmbedder
@@ -17,6 +19,7 @@ from hornbeam.store.versions import Version, open_pinned
 if TYPE_CHECKING:
     from hornbeam.llm.protocol import LanguageModel
     from hornbeam.retrieve.knowledge_base import KnowledgeBase
+    from hornbeam.retrieve.reranking import Reranker
 
 
 def open_schema(index: Path, settings: Settings) -> tuple[GraphSchema, str]:
@@ -77,4 +80,14 @@ def open_knowledge_base(index: Path, settings: Settings) -> tuple[KnowledgeBase,
     kb = KnowledgeBase.open(
         version.directory, embedder_of(version, settings), expected_embedder_fingerprint=expected
     )
+    if settings.retrieve.rerank == "cross-encoder":
+        kb = replace(kb, reranker=_cross_encoder(settings))
     return kb, version
+
+
+def _cross_encoder(settings: Settings) -> Reranker:
+    from hornbeam.index.cross_encoder import CrossEncoder
+
+    if settings.retrieve.cross_encoder is None:
+        raise UsageError("retrieve.rerank=cross-encoder: set retrieve.cross_encoder to its directory")
+    return CrossEncoder(Path(settings.retrieve.cross_encoder).expanduser(), settings.device)

@@ -234,6 +234,11 @@ class RetrieveSettings(Section):
     )
     fusion: Literal["rrf", "weighted"] = "weighted"
     rrf_k: int = Field(60, ge=1)
+    rerank: Literal["off", "cross-encoder", "model"] = Field(
+        "off", description="a second reading of the best chunks and triples; model: for queries, not searches"
+    )
+    cross_encoder: str | None = Field(None, description="its directory, for rerank=cross-encoder")
+    rerank_candidates: int = Field(20, ge=2, description="chunks, and triples, that are read again")
 
 
 class AnswerSettings(Section):

@@ -23,6 +23,7 @@ from hornbeam.grammar.spans import SpanLexicon
 from hornbeam.llm.protocol import Completion, LanguageModel, Request, Usage
 from hornbeam.retrieve.evidence import Evidence, pack_evidence
 from hornbeam.retrieve.knowledge_base import KnowledgeBase
+from hornbeam.retrieve.model_reranker import reranked_by_model
 from hornbeam.retrieve.search import ROUTES, search
 from hornbeam.settings import AnswerSettings, RetrieveSettings
 
@@ -62,6 +63,7 @@ def answer_question(
         ModelError: the model could not answer.
     """
     started = time.perf_counter()
+    kb = reranked_by_model(kb, model, retrieve)
     result = search(kb, question, retrieve, routes=ROUTES_OF_ENGINE[engine])
     evidence = pack_evidence(
         kb, result, token_budget=answer.evidence_tokens, count_tokens=model.tokenizer.count

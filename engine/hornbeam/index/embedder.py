@@ -115,7 +115,7 @@ class Embedder:
         quiet: Any = transformers_logging.disable_progress_bar
         quiet()  # "Loading weights" of a second
         self.directory = directory
-        self.device, self.device_reason = _choose_device(device)
+        self.device, self.device_reason = choose_device(device)
         try:
             self._model: Any = SentenceTransformer(str(directory), device=self.device, local_files_only=True)
         except (OSError, ValueError, KeyError, RuntimeError) as error:
@@ -217,7 +217,7 @@ def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     return scaled
 
 
-def _choose_device(wanted: Literal["auto", "cpu", "cuda"]) -> tuple[str, str]:
+def choose_device(wanted: Literal["auto", "cpu", "cuda"]) -> tuple[str, str]:
     """The torch device and why it was chosen."""
     import torch
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 
+from hornbeam.index.tokens import normalise
 from hornbeam.retrieve.fusion import Fused, RouteScore
 from hornbeam.retrieve.knowledge_base import KnowledgeBase
 from hornbeam.retrieve.provenance import Provenance, chunk_provenance, provenance_of, quote
@@ -21,6 +23,8 @@ KIND_SHARE = 0.2
 MIN_CUT_TOKENS = 24
 #: A fact from a chunk that is packed already repeats it.
 REPEATED_VALUE = 0.5
+#: Of the graph, best first, so many are weighed: each is read, counted and looked up in its text.
+GRAPH_CANDIDATES = 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,8 @@ def pack_evidence(
     2. Facts, paths and community summaries by fused score per token, within their share: they are short, so
        by that measure alone they would push out all text.
     3. Further chunks by fused rank; the first that does not fit is cut to what is left.
+
+    Of pieces that read the same only the first goes in.
     """
     chunks = of_kind(result.ranking, "chunk")
     weights = question_weights(kb, result.query)
@@ -90,7 +96,12 @@ def pack_evidence(
     facts = _graph_pieces(kb, result, min(left, int(token_budget * GRAPH_SHARE)), count_tokens, packed_chunks)
     pieces.extend(facts)
     left -= sum(count_tokens(piece.text) for piece in facts)
+    packed = {_plain(text_of(kb, item)) for item in chunks[:1]}
     for rank, item in enumerate(chunks[1:], start=2):
+        text = _plain(text_of(kb, item))
+        if text in packed:
+            continue
+        packed.add(text)
         if not add_chunk(item, f"chunk {rank} by fused score"):
             break
     pieces.sort(key=lambda piece: -piece.item.score)
@@ -106,8 +117,11 @@ def _graph_pieces(
 ) -> list[_Piece]:
     """Facts, paths and summaries of the highest value per token within the budget and each kind's share."""
     valued = []
-    for place, item in enumerate(result.ranking):
-        if item.kind in ("triple", "attribute", "path", "community"):
+    read: set[str] = set()
+    graph = (item for item in result.ranking if item.kind in ("triple", "attribute", "path", "community"))
+    for place, item in enumerate(islice(graph, GRAPH_CANDIDATES)):
+        if (plain := _plain(text_of(kb, item))) not in read:
+            read.add(plain)
             text, where = text_of(kb, item), provenance_of(kb, item.kind, item.rows)
             cost = max(1, count_tokens(text))
             repeated = where is not None and where.chunk in packed_chunks
@@ -130,6 +144,10 @@ def _graph_pieces(
         if fits and of_kind_spent + cost <= budget * KIND_SHARE / GRAPH_SHARE:
             chosen = [*kept, (cost, piece)]
     return [piece for _, piece in chosen]
+
+
+def _plain(text: str) -> str:
+    return normalise(" ".join(text.split()))
 
 
 def _evidence(kb: KnowledgeBase, label: int, piece: _Piece) -> Evidence:

@@ -18,6 +18,7 @@ from hornbeam.index.rows import LINKS, MAPPED_TABLES, Links, MappedTable
 from hornbeam.index.texts import entity_text, relation_words, triple_text
 from hornbeam.index.vectors import VECTOR_KINDS, VectorIndex
 from hornbeam.index.walk import read_walk
+from hornbeam.retrieve.reranking import Reranker
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,6 +61,7 @@ class KnowledgeBase:
     walk: WalkGraph  # entities, then chunks
     vectors: dict[str, VectorIndex]  # by kind: entities, triples, chunks, communities
     lexical: dict[str, LexicalIndex]  # by kind: chunks, entities
+    reranker: Reranker | None = None  # for searches whose settings ask for one
 
     @classmethod
     def open(

@@ -23,6 +23,10 @@ def lines(result: SearchResult, floor: float, *, explain: bool = False) -> Itera
         below = f" (relevance {result.relevance:.2f}, below retrieve.floor {floor:g})"
         yield "nothing found" + (below if result.relevance < floor else "")
     if explain:
+        yield (
+            f"{len(result.ranking)} found; {result.dropped.get('contained', 0)} more are part of a path "
+            "among them"
+        )
         yield f"relevance {result.relevance:.2f}; milliseconds: " + ", ".join(
             f"{step} {spent:.1f}" for step, spent in result.milliseconds.items()
         )
@@ -32,3 +36,5 @@ def _parts(item: Item) -> Iterator[str]:
     for route, place in sorted(item.routes.items(), key=lambda entry: -entry[1].part):
         why = f" ({place.detail})" if place.detail else ""
         yield f"     {place.part:.4f} from {route}: score {place.score:.3f}, rank {place.rank}{why}"
+    if item.same_text:
+        yield f"     {len(item.same_text)} more read the same: {', '.join(item.same_text)}"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from hornbeam.errors import UsageError
+from hornbeam.index.tokens import normalise
 from hornbeam.retrieve.fusion import Fused, RouteScore, drop_contained, fuse
 from hornbeam.retrieve.knowledge_base import KnowledgeBase
 from hornbeam.retrieve.pagerank_route import pagerank_route
@@ -16,6 +18,7 @@ from hornbeam.retrieve.path_route import path_route
 from hornbeam.retrieve.provenance import Provenance, provenance_of
 from hornbeam.retrieve.query import Candidate, EncodedQuery, Kind, encode_query
 from hornbeam.retrieve.relevance import relevance
+from hornbeam.retrieve.reranking import rerank
 from hornbeam.retrieve.routes import (
     attribute_route,
     chunk_bm25_route,
@@ -58,6 +61,7 @@ class Item:
     score: float  # fused
     routes: dict[str, RouteScore]
     provenance: Provenance | None  # None: no chunk states it
+    same_text: tuple[str, ...] = ()  # identifiers of worse ones of its kind that read the same
 
     def to_json(self) -> dict[str, Any]:
         where = self.provenance
@@ -71,6 +75,7 @@ class Item:
                 | ({"detail": place.detail} if place.detail else {})
                 for route, place in self.routes.items()
             },
+            "same_text": list(self.same_text),
             "provenance": where
             and {
                 "chunk_id": where.chunk_id,
@@ -92,6 +97,7 @@ class SearchResult:
     query: EncodedQuery
     relevance: float  # of the index to the question, see relevance.py
     milliseconds: dict[str, float]  # by step: "encode", each route, "complete", "fuse", "describe", "total"
+    dropped: dict[str, int] = field(default_factory=dict)  # found, but said already by something better
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -99,6 +105,8 @@ class SearchResult:
             "items": [item.to_json() for item in self.items],
             "chunks": [item.to_json() for item in self.chunks],
             "relevance": self.relevance,
+            "found": len(self.ranking),
+            "dropped": self.dropped,
             "milliseconds": self.milliseconds,
         }
 
@@ -145,12 +153,23 @@ def search(
         clock.lap("pagerank")
         complete_scores(kb, query, ranked)
         clock.lap("complete")
-    ranking = drop_contained(fuse(ranked, settings.fusion, settings.rrf_k))
+    fused = fuse(ranked, settings.fusion, settings.rrf_k)
     clock.lap("fuse")
-    items = [describe(kb, item) for item in ranking[:top_k]]
-    chunks = [describe(kb, item) for item in of_kind(ranking, "chunk")[:top_k]]
+    if settings.rerank != "off":
+        if kb.reranker is None:
+            raise UsageError(
+                f"retrieve.rerank={settings.rerank}: nothing that reranks is open here; a language model is "
+                "with `hornbeam query`, a cross-encoder where retrieve.cross_encoder names its directory"
+            )
+        read_again = settings.rerank_candidates
+        fused = rerank(fused, question, kb.reranker, lambda item: text_of(kb, item), read_again)
+        clock.lap("rerank")
+    ranking = drop_contained(fused)
+    items = described(kb, ranking, top_k)
+    chunks = described(kb, of_kind(ranking, "chunk"), top_k)
     clock.lap("describe")
-    return SearchResult(question, items, chunks, ranking, query, strength, clock.milliseconds())
+    dropped = {"contained": len(fused) - len(ranking)}
+    return SearchResult(question, items, chunks, ranking, query, strength, clock.milliseconds(), dropped)
 
 
 def complete_scores(kb: KnowledgeBase, query: EncodedQuery, ranked: dict[str, list[Candidate]]) -> None:
@@ -189,6 +208,20 @@ def _text_scores(ranked: dict[str, list[Candidate]]) -> dict[int, float]:
 
 def of_kind(ranking: list[Fused], kind: Kind) -> list[Fused]:
     return [item for item in ranking if item.kind == kind]
+
+
+def described(kb: KnowledgeBase, ranking: Sequence[Fused], top_k: int) -> list[Item]:
+    """The first `top_k` of different texts; of those that read the same the best stands for the others."""
+    items: dict[tuple[Kind, str], Item] = {}
+    for one in ranking:
+        if len(items) == top_k:
+            break
+        item = describe(kb, one)
+        key = (item.kind, normalise(" ".join(item.text.split())))
+        known = items.setdefault(key, item)
+        if known is not item:
+            items[key] = replace(known, same_text=(*known.same_text, *item.ids))
+    return list(items.values())
 
 
 def describe(kb: KnowledgeBase, item: Fused) -> Item:

@@ -1,5 +1,6 @@
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -84,9 +85,17 @@ def test_the_same_question_gives_the_same_answer(kb: KnowledgeBase) -> None:
 def test_json_holds_the_trace_of_every_item(kb: KnowledgeBase, fusion: str) -> None:
     settings = RetrieveSettings.model_validate({"fusion": fusion})
     document = json.loads(json.dumps(search(kb, QUESTION, settings).to_json()))
-    assert set(document) == {"question", "items", "chunks", "relevance", "milliseconds"}
+    assert set(document) == {
+        "question",
+        "items",
+        "chunks",
+        "relevance",
+        "found",
+        "dropped",
+        "milliseconds",
+    }
     for item in document["items"]:
-        assert set(item) == {"kind", "ids", "text", "score", "routes", "provenance"}
+        assert set(item) == {"kind", "ids", "text", "score", "routes", "same_text", "provenance"}
         for place in item["routes"].values():
             assert place["rank"] >= 1
             assert 0 < place["score"] <= 1
@@ -110,6 +119,22 @@ def test_a_text_that_has_nothing_to_do_with_the_index_finds_nothing(kb: Knowledg
     alone = search(kb, "blarg flonk wibble", SETTINGS, routes=frozenset({"chunk_dense"}))
     assert alone.relevance < SETTINGS.floor
     assert alone.items  # not judged: one route alone cannot tell
+
+
+def test_texts_that_read_the_same_are_found_once(open_rows: Callable[..., KnowledgeBase]) -> None:
+    rows = small_rows()
+    twin = replace(rows["documents"][0], document_id="d9", source="twin.txt")
+    first = next(chunk for chunk in rows["chunks"] if chunk.document_id == "d1")
+    rows["documents"].append(twin)
+    rows["chunks"].append(replace(first, chunk_id="d9c0", document_id="d9"))
+    kb = open_rows(rows)
+    result = search(kb, "Marie Curie discovered polonium", SETTINGS, 50)
+    assert len({item.text for item in result.chunks}) == len(result.chunks)
+    (both,) = (item for item in result.chunks if item.text == first.text)
+    assert sorted([*both.ids, *both.same_text]) == ["d1c0", "d9c0"]
+    assert "1 more read the same" in "\n".join(lines(result, 0.38, explain=True))
+    packed = pack_evidence(kb, result, token_budget=500, count_tokens=words)
+    assert sum(piece.text == first.text for piece in packed) == 1
 
 
 def test_an_attribute_of_a_named_entity_is_found_with_its_place(kb: KnowledgeBase) -> None:
