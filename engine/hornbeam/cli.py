@@ -11,12 +11,13 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from hornbeam import __version__
 from hornbeam.commands import (
+    asking,
     audit,
     benchmarks,
     entities,
@@ -61,6 +62,7 @@ app.add_typer(benchmarks.app, name="bench")
 app.add_typer(evaluation.app, name="evaluate")
 app.add_typer(exchange.import_app, name="import")
 for command in (
+    asking.query,
     versions.versions,
     versions.promote,
     versions.rollback,
@@ -251,64 +253,6 @@ def search(
     from hornbeam.retrieve.listing import lines
 
     print("\n".join(lines(result, settings.retrieve.floor, explain=explain)))
-
-
-@app.command()
-def query(
-    question: Annotated[str, typer.Argument(help="The question.", show_default=False)],
-    index_directory: IndexOption,
-    engine: Annotated[
-        str, typer.Option("--engine", metavar="auto|mix|naive", help="mix: all routes; naive: chunks alone.")
-    ] = "auto",
-    mode: Annotated[
-        str | None,
-        typer.Option(
-            "--mode",
-            metavar="open|reject",
-            help="reject: decline when the evidence does not answer.",
-            show_default=False,
-        ),
-    ] = None,
-    model: ModelOption = None,
-    device: DeviceOption = None,
-    config: ConfigOption = None,
-    changes: SetOption = None,
-    stream: Annotated[bool, typer.Option("--stream", help="Write the answer as it comes.")] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Answer a question from the index, with citations of document and character span."""
-    not_empty(question, "QUESTION")
-    engines: dict[str, Literal["mix", "naive"]] = {"auto": "mix", "mix": "mix", "naive": "naive"}
-    if engine not in engines:
-        raise typer.BadParameter(f"'{engine}' is not one of {', '.join(engines)}", param_hint="--engine")
-    settings = settings_of(config, changes, {"model.path": model, "device": device, "answer.mode": mode})
-    quiet_libraries()
-    from hornbeam.answer.loop import answer_question
-    from hornbeam.answer.terminal import AnswerPrinter, answer_json
-    from hornbeam.llm.opening import open_model
-    from hornbeam.opening import open_knowledge_base
-
-    kb, version = open_knowledge_base(index_directory, settings)
-    language_model = open_model(settings)
-    style = settings.answer.style
-    if style == "auto":
-        style = "extract" if settings.model.path is None else "sentences"
-    printer = AnswerPrinter(stream=stream and not as_json, silent=as_json)
-    try:
-        for event in answer_question(
-            kb,
-            language_model,
-            question,
-            retrieve=settings.retrieve,
-            answer=settings.answer,
-            engine=engines[engine],
-            style=style,
-        ):
-            printer.take(event)
-    finally:
-        language_model.close()
-    if as_json:
-        print_json(answer_json(question, settings.answer.mode, engines[engine], version.version_id, printer))
 
 
 @app.command()

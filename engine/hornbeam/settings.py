@@ -243,9 +243,10 @@ class RetrieveSettings(Section):
 
 class AnswerSettings(Section):
     mode: Literal["open", "reject"] = "open"
-    style: Literal["auto", "extract", "sentences"] = Field(
+    style: Literal["auto", "extract", "short", "sentences"] = Field(
         "auto",
-        description="a passage of the evidence, or written sentences; auto: extract for the embedded model",
+        description="a passage of the evidence, a few written words, or sentences; auto: extract for the "
+        "embedded model, else sentences",
     )
     evidence_tokens: int = Field(700, ge=64)
     max_tokens: int = Field(160, ge=8)

@@ -92,7 +92,7 @@ def test_an_answer_streams_after_its_evidence_and_its_citations_quote_the_docume
             indexed.kb, model, BORN, retrieve=settings.retrieve, answer=settings.answer, style=style
         )
     )
-    assert isinstance(events[0], EvidenceFound)
+    assert isinstance(events[1], EvidenceFound)
     final = events[-1]
     assert isinstance(final, Final)
     assert "".join(event.text for event in events if isinstance(event, AnswerText)) == final.answer

@@ -1,9 +1,4 @@
-"""How a question and its evidence are put to the model, and the grammars of what it may say.
-
-Two styles of answer. In `extract` the answer is a passage of the evidence, word for word, by grammar: what a
-compact model can do without making things up. In `sentences` the model writes, and the grammar ends every
-sentence with the number of a piece of evidence. In both a citation cannot be invented.
-"""
+"""How a question and its evidence are put to the model, and the grammars of what it may say."""
 
 from __future__ import annotations
 
@@ -24,6 +19,15 @@ Example question: Who wrote The Glass Ferry?
 Example answer: Aldo Brenn [2]
 Example question: Where was Sorvik Optics founded?
 Example answer: Quillhaven in 1979 by Lena Sorvik [1]"""
+
+_SHORT = """\
+Answer the question from the numbered evidence alone, in a few words, then give the number of the evidence.
+
+Example evidence:
+[1] Sorvik Optics was founded in Quillhaven by Lena Sorvik.
+[2] The Glass Ferry is a novel by Aldo Brenn.
+Example question: Who wrote The Glass Ferry?
+Example answer: Aldo Brenn [2]"""
 
 _SENTENCES = """\
 Answer the question from the numbered evidence alone. Keep to one short sentence where that is enough. End \
@@ -50,13 +54,13 @@ ANSWERABLE_GRAMMAR = 'root ::= "yes" | "no"'
 _WORDS_PER_SENTENCE = 48
 
 
-def extract_prompt(model: LanguageModel, question: str, evidence: Sequence[Evidence]) -> str:
-    """The best evidence last, next to the question: what a small model reads last it uses most."""
-    return _numbered_prompt(model, _EXTRACT, question, list(reversed(evidence)))
+_INSTRUCTIONS = {"extract": _EXTRACT, "short": _SHORT, "sentences": _SENTENCES}
 
 
-def sentences_prompt(model: LanguageModel, question: str, evidence: Sequence[Evidence]) -> str:
-    return _numbered_prompt(model, _SENTENCES, question, evidence)
+def answer_prompt(model: LanguageModel, style: str, question: str, evidence: Sequence[Evidence]) -> str:
+    lines = "\n".join(f"[{piece.label}] {model.neutralise(one_line(piece.text))}" for piece in evidence)
+    user = f"Evidence:\n{lines}\nQuestion: {model.neutralise(question)}"
+    return model.chat_prompt(_INSTRUCTIONS[style], user)
 
 
 def answerable_prompt(model: LanguageModel, question: str, evidence: Sequence[Evidence]) -> str:
@@ -64,15 +68,8 @@ def answerable_prompt(model: LanguageModel, question: str, evidence: Sequence[Ev
     return model.chat_prompt(_ANSWERABLE, f"Evidence: {lines}\nQuestion: {model.neutralise(question)}")
 
 
-def _numbered_prompt(
-    model: LanguageModel, instructions: str, question: str, evidence: Sequence[Evidence]
-) -> str:
-    lines = "\n".join(f"[{piece.label}] {model.neutralise(one_line(piece.text))}" for piece in evidence)
-    return model.chat_prompt(instructions, f"Evidence:\n{lines}\nQuestion: {model.neutralise(question)}")
-
-
-def extract_grammar(passages: dict[int, SpanLexicon]) -> str:
-    """A passage from any word of a clause to the clause's end, then the label of its piece.
+def extract_rules(passages: dict[int, SpanLexicon]) -> str:
+    """The rule `answer`: from any word of a clause to the clause's end, then the label of its piece.
 
     A passage that could end anywhere would end at once: a small model stops after "The". Linear in the
     evidence.
@@ -97,16 +94,16 @@ def extract_grammar(passages: dict[int, SpanLexicon]) -> str:
                     starts.append(name)
         if starts:
             roots.append(f"({alternatives(starts)}) {literal(f' [{label}]')}")
-    return "\n".join([f"root ::= {alternatives(roots)}", *rules])
+    return "\n".join([f"answer ::= {alternatives(roots)}", *rules])
 
 
-def sentences_grammar(labels: Sequence[int], max_sentences: int) -> str:
-    """Sentences that each end with the label of a piece of evidence; at least one label."""
+def sentences_rules(labels: Sequence[int], max_sentences: int, words: int = _WORDS_PER_SENTENCE) -> str:
+    """The rule `answer`: sentences that each end with a label; at least one label."""
     marks = alternatives(literal(f"[{label}]") for label in labels)
     return "\n".join(
         [
-            f'root ::= sentence (" " sentence){{0,{max_sentences - 1}}}',
-            f'sentence ::= word (" " word){{0,{_WORDS_PER_SENTENCE - 1}}} " " mark',
+            f'answer ::= sentence (" " sentence){{0,{max_sentences - 1}}}',
+            f'sentence ::= word (" " word){{0,{words - 1}}} " " mark',
             r"word ::= [^\[\] \x00-\x1f]{1,32}",
             f"mark ::= {marks}",
         ]

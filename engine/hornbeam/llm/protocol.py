@@ -140,3 +140,27 @@ class Served(Protocol):
         """What the servers enforce, and of each what it did: `{"enforces", "servers": [{"url", "answered",
         "faults", "last_fault"}]}`."""
         ...
+
+
+#: What one step of a model brings of a request: its id, and a piece of its text or its end.
+Part = tuple[str, str | Completion]
+
+
+@runtime_checkable
+class Stepper(Protocol):
+    """What a model has, too, that many streams can share: nothing here waits for a request to end."""
+
+    def start(self, request: Request, *, streaming: bool) -> None:
+        """Begin a request; with `streaming` its text comes in pieces. A request that cannot begin comes back
+        from `step` as a failed completion."""
+        ...
+
+    def step(self) -> list[Part]:
+        """What has come since the last step, waiting for it a moment at most."""
+        ...
+
+    def cancel(self, request_id: str) -> None:
+        """Stop a request; nothing more comes of it."""
+        ...
+
+    def close(self) -> None: ...

@@ -8,16 +8,26 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from hornbeam.errors import ModelError
-from hornbeam.llm.protocol import Completion, ModelIdentity, Request, TokenScore, Usage
+from hornbeam.llm.protocol import Completion, ModelIdentity, Part, Request, TokenScore, Usage
 from hornbeam.llm.tokenizer import DirectoryTokenizer, directory_fingerprint
 from hornbeam.settings import ModelSettings
 
 if TYPE_CHECKING:
     from vllm.v1.engine.llm_engine import LLMEngine
+
+
+@dataclass(slots=True)
+class _Streamed:
+    """What a stream has brought so far."""
+
+    text: str = ""
+    scores: list[TokenScore] = field(default_factory=list)
+    tokens: int = 0
 
 
 class VllmModel:
@@ -34,7 +44,9 @@ class VllmModel:
         self._engine: LLMEngine | None = None
         self._identity: ModelIdentity | None = None
         self._in_flight: set[str] = set()
-        self._finished: list[Completion] = []
+        self._streams: dict[str, _Streamed] = {}
+        self._refused: list[Completion] = []
+        self._finished: list[Completion] = []  # beside a stream, for the next poll
 
     @property
     def identity(self) -> ModelIdentity:
@@ -60,7 +72,7 @@ class VllmModel:
 
     @property
     def in_flight(self) -> int:
-        return len(self._in_flight) + len(self._finished)
+        return len(self._in_flight) + len(self._refused) + len(self._finished)
 
     def chat_prompt(self, system: str, user: str) -> str:
         return self._tokenizer.chat_prompt(system, user)
@@ -69,55 +81,48 @@ class VllmModel:
         return self._tokenizer.neutralise(text)
 
     def submit(self, request: Request) -> None:
-        self._add(request, streaming=False)
+        self.start(request, streaming=False)
 
     def poll(self) -> list[Completion]:
-        engine = self._start()
-        while not self._finished and self._in_flight:
-            for output in engine.step():
-                if output.finished:
-                    self._finish(output)
+        while not self._finished and (self._in_flight or self._refused):
+            self._finished += [part for _, part in self.step() if isinstance(part, Completion)]
         finished, self._finished = self._finished, []
         return finished
 
     def stream(self, request: Request) -> Iterator[str | Completion]:
-        engine = self._start()
-        already = len(self._finished)
-        self._add(request, streaming=True)
-        if len(self._finished) > already:  # refused by the engine
-            yield self._finished.pop()
-            return
-        text, scores, usage = "", [], Usage()
+        self.start(request, streaming=True)
         done = False
         try:
             while not done:
-                for output in engine.step():
-                    if output.request_id != request.request_id:
-                        if output.finished:
-                            self._finish(output)
-                        continue
-                    outputs: Any = output.outputs  # of completions: nothing is pooled here
-                    part = outputs[0]
-                    usage += Usage(0, 0, len(part.token_ids))
-                    scores += _scores(part)
-                    text += part.text
-                    if part.text:
-                        yield part.text
-                    if output.finished:
-                        done = True
-                        self._in_flight.discard(request.request_id)
-                        usage += Usage(len(output.prompt_token_ids or ()), output.num_cached_tokens or 0, 0)
-                        reason: Literal["stop", "length"] = (
-                            "length" if part.finish_reason == "length" else "stop"
-                        )
-                        yield Completion(request.request_id, text, reason, usage, tuple(scores))
+                parts = self.step()
+                for request_id, part in parts:
+                    if request_id != request.request_id and isinstance(part, Completion):
+                        self._finished.append(part)
+                for request_id, part in parts:
+                    if request_id == request.request_id:
+                        done = isinstance(part, Completion)
+                        yield part
         finally:
             if not done:
-                self._abort(request.request_id)
+                self.cancel(request.request_id)
+
+    def step(self) -> list[Part]:
+        if self._refused:
+            refused, self._refused = self._refused, []
+            return [(completion.request_id, completion) for completion in refused]
+        if not self._in_flight:
+            return []
+        return [part for output in self._start_engine().step() for part in self._parts(output)]
+
+    def cancel(self, request_id: str) -> None:
+        if self._engine is not None and request_id in self._in_flight:
+            self._engine.abort_request([request_id])
+        self._in_flight.discard(request_id)
+        self._streams.pop(request_id, None)
 
     def reset_prefix_cache(self) -> None:
         """Forget every cached prompt, so that two measurements start alike."""
-        self._start().reset_prefix_cache()
+        self._start_engine().reset_prefix_cache()
 
     def close(self) -> None:
         engine, self._engine = self._engine, None
@@ -125,8 +130,8 @@ class VllmModel:
             with contextlib.suppress(AttributeError):
                 engine.engine_core.shutdown()
 
-    def _add(self, request: Request, *, streaming: bool) -> None:
-        engine = self._start()
+    def start(self, request: Request, *, streaming: bool) -> None:
+        engine = self._start_engine()
         from vllm import SamplingParams
         from vllm.exceptions import VLLMValidationError
         from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
@@ -154,31 +159,38 @@ class VllmModel:
             self._refuse(request, f"{error} {error.__cause__ or ''}".strip())
             return
         self._in_flight.add(request.request_id)
+        if streaming:
+            self._streams[request.request_id] = _Streamed()
 
     def _refuse(self, request: Request, message: str) -> None:
-        self._finished.append(Completion(request.request_id, "", "error", Usage(), error=message))
+        self._refused.append(Completion(request.request_id, "", "error", Usage(), error=message))
 
-    def _finish(self, output: Any) -> None:
-        self._in_flight.discard(output.request_id)
-        part = output.outputs[0]
-        usage = Usage(len(output.prompt_token_ids or ()), output.num_cached_tokens or 0, len(part.token_ids))
+    def _parts(self, output: Any) -> Iterator[Part]:
+        request_id, part = output.request_id, output.outputs[0]
+        text, scores, count = part.text, _scores(part), len(part.token_ids)
+        if (streamed := self._streams.get(request_id)) is not None:  # each output is a piece of the whole
+            if text:
+                yield request_id, text
+            streamed.text += text
+            streamed.scores += scores
+            streamed.tokens += count
+            text, scores, count = streamed.text, streamed.scores, streamed.tokens
+        if not output.finished:
+            return
+        self._in_flight.discard(request_id)
+        self._streams.pop(request_id, None)
+        usage = Usage(len(output.prompt_token_ids or ()), output.num_cached_tokens or 0, count)
         reason: Literal["stop", "length", "error"] = "stop"
         error = ""
         if part.finish_reason == "length":
             reason = "length"
         elif part.finish_reason != "stop":
             reason, error = "error", f"the engine ended the request: {part.finish_reason}"
-        completion = Completion(output.request_id, part.text, reason, usage, tuple(_scores(part)), error)
-        self._finished.append(completion)
+        yield request_id, Completion(request_id, text, reason, usage, tuple(scores), error)
 
-    def _abort(self, request_id: str) -> None:
-        if self._engine is not None and request_id in self._in_flight:
-            self._engine.abort_request([request_id])
-        self._in_flight.discard(request_id)
-
-    def _start(self) -> LLMEngine:
+    def _start_engine(self) -> LLMEngine:
         if self._engine is None:
-            self._engine = _start_engine(self._directory, self._settings, self._device)
+            self._engine = _new_engine(self._directory, self._settings, self._device)
         return self._engine
 
 
@@ -211,7 +223,7 @@ def _dtype(settings: ModelSettings, device: Literal["cpu", "cuda"]) -> str:
     return "float32" if device == "cpu" else "bfloat16"
 
 
-def _start_engine(directory: Path, settings: ModelSettings, device: Literal["cpu", "cuda"]) -> LLMEngine:
+def _new_engine(directory: Path, settings: ModelSettings, device: Literal["cpu", "cuda"]) -> LLMEngine:
     vllm_distribution(device)
     environment = {
         "HF_HUB_OFFLINE": "1",

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from hornbeam.answer.events import AnswerText, Cited, EvidenceFound, Final
+from hornbeam.answer.events import AnswerText, Asked, Cited, EvidenceFound, Final
 from hornbeam.answer.loop import NO_EVIDENCE, NOT_ANSWERED, answer_question
-from hornbeam.answer.prompts import extract_grammar, sentences_grammar
+from hornbeam.answer.prompts import extract_rules, sentences_rules
 from hornbeam.errors import ModelError
 from hornbeam.grammar.spans import SpanLexicon
 from hornbeam.llm.protocol import Request
@@ -24,11 +24,15 @@ TEXTS = {
 }
 
 
+def whole(rules: str) -> str:
+    return f"root ::= answer\n{rules}"
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_an_extracted_answer_is_a_passage_of_the_piece_that_it_cites(seed: int) -> None:
     lexicons = {label: SpanLexicon(text, 10_000) for label, text in TEXTS.items()}
     walker = GrammarWalker(seed=seed)
-    text = walker.complete(Request("a", "prompt", 200, grammar=extract_grammar(lexicons))).text
+    text = walker.complete(Request("a", "prompt", 200, grammar=whole(extract_rules(lexicons)))).text
     claim, label = re.fullmatch(r"(.+) \[(\d+)\]", text).groups()  # type: ignore[union-attr]
     assert claim in " ".join(TEXTS[int(label)].split())
 
@@ -36,7 +40,7 @@ def test_an_extracted_answer_is_a_passage_of_the_piece_that_it_cites(seed: int) 
 @pytest.mark.parametrize("seed", range(10))
 def test_every_sentence_cites_a_piece_that_was_shown(seed: int) -> None:
     walker = GrammarWalker(seed=seed, closing=0.3)
-    completion = walker.complete(Request("a", "prompt", 2000, grammar=sentences_grammar([2, 5], 3)))
+    completion = walker.complete(Request("a", "prompt", 2000, grammar=whole(sentences_rules([2, 5], 3))))
     assert completion.finish_reason == "stop"
     marks = re.findall(r"\[([^\]]*)\]", completion.text)
     assert 1 <= len(marks) <= 3
@@ -56,7 +60,8 @@ def test_citations_of_an_extract_give_the_characters_of_the_claim(kb: KnowledgeB
     narrowed = 0
     for seed in range(12):
         events = events_of(kb, GrammarWalker(seed=seed), "What did Curie discover in Warsaw?")
-        assert isinstance(events[0], EvidenceFound)
+        assert isinstance(events[0], Asked)
+        assert isinstance(events[1], EvidenceFound)
         final = events[-1]
         assert isinstance(final, Final)
         assert final.answer == "".join(event.text for event in events if isinstance(event, AnswerText))
