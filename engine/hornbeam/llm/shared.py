@@ -69,7 +69,7 @@ class SharedModel:
         if self._thread is not None:
             self._thread.join()
         elif not already:
-            self.model.close()
+            self._stepper.close()
 
     def begin(self, caller: CallerModel, request: Request, *, streaming: bool) -> None:
         """Any thread: put a caller's request on its way.
@@ -99,9 +99,7 @@ class SharedModel:
                 command = self._commands.get()
                 if command is None:
                     self._fail_all(_CLOSED)
-                    if self._stepper is not self.model:
-                        self._stepper.close()
-                    self.model.close()
+                    self._stepper.close()
                     return
                 command()
             try:

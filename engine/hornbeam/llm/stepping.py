@@ -55,6 +55,7 @@ class Pumped:
         for stop in list(self._stops.values()):
             stop.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
+        self._model.close()
 
     def _pump(self, request: Request, stop: Event, streaming: bool) -> None:
         ended = False
@@ -112,3 +113,4 @@ class Polled:
 
     def close(self) -> None:
         self._streams.clear()
+        self._model.close()

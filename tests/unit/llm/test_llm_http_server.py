@@ -18,6 +18,7 @@ from hornbeam.errors import ModelError
 from hornbeam.llm.batch import run_requests
 from hornbeam.llm.http_server import HttpModel
 from hornbeam.llm.protocol import Completion, JsonAnswer, Request, TokenScore, Usage
+from hornbeam.llm.shared import SharedModel
 from hornbeam.settings import ModelSettings
 from support.completions_server import ANSWER, Server, running
 
@@ -318,3 +319,33 @@ def test_a_server_that_refuses_everything_is_refused(server: Server, directory: 
     server.enforces = None
     with pytest.raises(ModelError, match="refuses every completion"):
         opened(server, directory)
+
+
+def test_a_shared_server_gives_each_caller_its_own_stream(model: HttpModel, server: Server) -> None:
+    server.body = [
+        json.dumps({"choices": [{"text": "a"}]}),
+        json.dumps({"choices": [{"text": "b", "finish_reason": "stop"}]}),
+        json.dumps({"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 2}}),
+        "[DONE]",
+    ]
+    shared = SharedModel(model)
+    polled, read = shared.caller(), shared.caller()
+    polled.submit(REQUEST)
+    *pieces, last = read.stream(REQUEST)
+    assert pieces == ["a", "b"]
+    assert isinstance(last, Completion)
+    assert last.usage == Usage(3, 0, 2)
+    (completion,) = polled.poll()
+    assert (completion.text, completion.request_id) == ("ab", REQUEST.request_id)
+    shared.close()
+
+
+def test_a_shared_server_that_is_gone_fails_the_requests(model: HttpModel, server: Server) -> None:
+    server.status = 500
+    shared = SharedModel(model)
+    caller = shared.caller()
+    caller.submit(REQUEST)
+    (completion,) = caller.poll()
+    assert completion.finish_reason == "error"
+    assert "500" in completion.error
+    shared.close()
