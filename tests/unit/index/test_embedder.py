@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from hornbeam.errors import ModelError
-from hornbeam.index.embedder import Embedder, find_embedder, model_fingerprint, unit_rows
+from hornbeam.index.embedder import Embedder, batches_by_length, find_embedder, model_fingerprint, unit_rows
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +71,33 @@ def test_a_long_text_is_the_mean_of_its_equal_windows(embedder: Embedder) -> Non
     assert max(lengths) - min(lengths) <= 3 * len(windows)
     mean = unit_rows(embedder.encode(windows).mean(axis=0, keepdims=True))
     np.testing.assert_allclose(embedder.encode([text]), mean, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("most_texts", "most_characters", "sizes"),
+    [
+        (64, None, [6]),
+        (4, None, [4, 2]),
+        (64, 40, [1, 2, 3]),  # 50; 20 + 18; 5 + 3 + 0
+        (2, 40, [1, 2, 2, 1]),
+        (64, 1, [1, 1, 1, 1, 1, 1]),
+    ],
+)
+def test_a_batch_holds_texts_of_like_length(
+    most_texts: int, most_characters: int | None, sizes: list[int]
+) -> None:
+    texts = ["a" * length for length in (3, 20, 0, 50, 18, 5)]
+    batches = list(batches_by_length(texts, most_texts, most_characters))
+    assert [len(batch) for batch in batches] == sizes
+    assert [row for batch in batches for row in batch] == [3, 1, 4, 5, 0, 2]
+    assert list(batches_by_length([], 64, 40)) == []
+
+
+def test_a_vector_is_the_same_in_whatever_batch(embedder: Embedder) -> None:
+    texts = [f"{'term ' * (number % 7)}{number}" for number in range(40)] + ["A passage of words. " * 30] * 2
+    together = embedder.encode(texts)
+    alone = np.concatenate([embedder.encode([text]) for text in texts])
+    np.testing.assert_allclose(together, alone, atol=2e-6)
 
 
 @pytest.mark.parametrize("text", ["字" * 700, "x" * 5000, "a" * 90 + " " + "b.c." * 400])
