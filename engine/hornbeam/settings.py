@@ -176,7 +176,14 @@ class EvolveSettings(Section):
         "touched", description="after a type was accepted: chunks that it could touch, or all"
     )
     touch_similarity: float = Field(
-        0.3, ge=0, le=1, description="cosine of chunk and new type from which the chunk is touched"
+        0.15, ge=0, le=1, description="cosine of chunk and new type from which the chunk is touched"
+    )
+    touch_share: float = Field(
+        0.9,
+        ge=0,
+        le=1,
+        description="of the chunks in which the type was seen: the bound falls until so many reach it; 0: it "
+        "does not fall",
     )
 
 

@@ -8,7 +8,9 @@ import pytest
 from hornbeam.build import BuildReport
 from hornbeam.errors import HornbeamError, SchemaError, StoreError, UsageError
 from hornbeam.evolve.accepting import accept_proposals, grown_schema, read_proposals
+from hornbeam.evolve.touching import Touch
 from hornbeam.opening import open_schema
+from hornbeam.pipeline import inheritance
 from hornbeam.schema import GraphSchema, difference, load_schema
 from hornbeam.settings import Settings, load_settings
 from hornbeam.store.ledger import Ledger
@@ -30,7 +32,13 @@ KNOWN = {"name": "general", "entity_types": [{"name": "person"}, {"name": "place
 SCHEMA = GraphSchema.model_validate(
     KNOWN | {"relation_types": [{"name": "born_in", "domain": ["person"], "range": ["place"]}]}
 )
-EVOLVING = {"enabled": True, "min_confidence": 0.5, "min_support": 2, "touch_similarity": 1.0}
+EVOLVING = {
+    "enabled": True,
+    "min_confidence": 0.5,
+    "min_support": 2,
+    "touch_similarity": 1.0,
+    "touch_share": 0.0,
+}
 
 
 def ships(text: str) -> list[list[str]]:
@@ -183,6 +191,27 @@ def test_a_text_like_the_new_type_is_touched(corpus: Path, index: Path) -> None:
     run(index, corpus, model, schema=grown, enabled=False, touch_similarity=0.0)
 
     assert extracted(model) == set(SHIPS)
+
+
+def test_likeness_is_measured_on_the_texts_in_which_the_type_was_seen(
+    corpus: Path, index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(index, corpus, script(), schema=SCHEMA)
+    grown = accept_proposals(index, ["schooner"], settings().evolve).schema
+    given: list[tuple[Any, ...]] = []
+
+    def watched(*arguments: Any) -> Touch:
+        given.append(arguments[-3:])
+        return Touch(*arguments)
+
+    monkeypatch.setattr(inheritance, "Touch", watched)
+    run(index, corpus, script(), schema=grown, enabled=False, touch_similarity=0.9, touch_share=0.5)
+
+    ((similarity, seen, share),) = given
+    assert (similarity, share) == (0.9, 0.5)
+    assert {key: set(texts) for key, texts in seen.items()} == {
+        ("entity", "schooner"): {SHIPS["one.txt"], SHIPS["two.txt"]}
+    }
 
 
 def test_a_schema_that_lost_a_type_takes_nothing_over(corpus: Path, index: Path) -> None:

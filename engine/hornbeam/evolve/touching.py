@@ -5,7 +5,8 @@ where the text holds some. A chunk is *touched* by a new type when one of these 
 
 - the type was proposed for this very text;
 - a name of the type, or a thing that was said to be of it, stands in the text;
-- the text's vector is as like the type's (name and description) as a bound;
+- the text's vector is as like the type's (name and description) as a bound, or as most of the texts in which
+  the type was seen: a text says little of a broad type ("person"), and no bound serves all types;
 
 and, for relation and attribute types, the stored result holds entities that it can have, or may hold some
 when the chunk is extracted anew. What none of them sees is missed: that is the price of not reading
@@ -14,7 +15,8 @@ everything again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,6 +47,8 @@ class Touch:
     Args:
         new_types: what the newer schema has beyond the older.
         similarity: the bound of the third sign.
+        seen: texts in which a new type was seen, by kind and name; a few dozen will do.
+        share: of the seen texts, those that must reach the bound; it falls for them.
     """
 
     def __init__(
@@ -53,15 +57,21 @@ class Touch:
         evidence: TypeEvidence,
         embedder: TextEmbedder,
         similarity: float,
+        seen: Mapping[tuple[str, str], Sequence[str]],
+        share: float,
     ) -> None:
         # Entity types first: what they touch may have ends of the new relation types.
         self._types = sorted(new_types, key=lambda each: each.kind != "entity")
         self._evidence = evidence
         self._signs = [_word_signs(evidence.traces(each.kind, each.name)) for each in self._types]
         self._embedder = embedder
-        self._similarity = similarity
         texts = [type_text(each.name, each.description) for each in self._types]
         self._vectors = embedder.encode(texts) if texts else np.zeros((0, 0), np.float32)
+        self._bounds = np.full(len(texts), similarity)
+        for place, each in enumerate(self._types if share else ()):
+            if known := seen.get((each.kind, each.name)):
+                likeness = np.sort(embedder.encode(known) @ self._vectors[place])[::-1]
+                self._bounds[place] = min(similarity, likeness[_at_least(share, len(known)) - 1])
 
     def touched(self, chunks: Sequence[StoredChunk]) -> list[bool]:
         if not chunks or not self._types:
@@ -70,8 +80,7 @@ class Touch:
         hashes = {chunk.text_hash for chunk in chunks}
         seen = [self._evidence.seen_in(each.kind, each.name, hashes) for each in self._types]
         return [
-            self._is_touched(chunk, likeness[row] >= self._similarity, seen)
-            for row, chunk in enumerate(chunks)
+            self._is_touched(chunk, likeness[row] >= self._bounds, seen) for row, chunk in enumerate(chunks)
         ]
 
     def _is_touched(self, chunk: StoredChunk, alike: Sequence[bool], seen: Sequence[Collection[str]]) -> bool:
@@ -87,6 +96,11 @@ class Touch:
                 if new.kind == "entity":
                     entity_types.add(new.name)
         return touched
+
+
+def _at_least(share: float, count: int) -> int:
+    """The smallest number that is this share of `count` (share × count has a rounding error)."""
+    return max(1, math.ceil(share * count - 1e-9))
 
 
 def _can_have(new: NewType, entity_types: Collection[str]) -> bool:

@@ -15,11 +15,14 @@ from hornbeam.llm.protocol import LanguageModel
 from hornbeam.pipeline.graph_inputs import portions, read_texts
 from hornbeam.pipeline.recipe import Recipe, make_recipe
 from hornbeam.progress import Progress
-from hornbeam.schema.evolution import added_types
+from hornbeam.schema.evolution import NewType, added_types
 from hornbeam.schema.model import GraphSchema
 from hornbeam.settings import Settings
 from hornbeam.store.ledger import ChunkRow, Ledger
 from hornbeam.store.schemas import ancestors
+
+#: Texts in which a type was seen that its likeness is measured on.
+_SEEN_TEXTS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,11 @@ def inherit_results(
         new_types = added_types(older, schema)
         if new_types is not None:
             version = chunk_extractor(model, older, settings.extract, embedder).version
-            touch = Touch(new_types, ledger.types, embedder, settings.evolve.touch_similarity)
+            limits = settings.evolve
+            seen = _seen_texts(ledger, new_types)
+            touch = Touch(
+                new_types, ledger.types, embedder, limits.touch_similarity, seen, limits.touch_share
+            )
             steps.append((make_recipe(settings, older, model.identity, version), touch))
     if not steps:
         return
@@ -76,6 +83,28 @@ def inherit_results(
                 _take_over(ledger, chunks, steps)
                 ledger.seal()
             stage.advance(len(chunks))
+
+
+def _seen_texts(ledger: Ledger, types: Sequence[NewType]) -> dict[tuple[str, str], list[str]]:
+    """Texts in which the types were seen, of those that the index still has."""
+    hashes = {
+        (each.kind, each.name): ledger.types.text_hashes(each.kind, each.name, _SEEN_TEXTS) for each in types
+    }
+    wanted = {text_hash for some in hashes.values() for text_hash in some}
+    text_of: dict[str, str] = {}
+    for rows in portions(ledger) if wanted else ():
+        chunks = [
+            chunk
+            for some in ledger.chunks(row.document_id for row in rows).values()
+            for chunk in some
+            if chunk.text_hash in wanted
+        ]
+        texts = read_texts(ledger, [chunk.document_id for chunk in chunks])
+        text_of |= {chunk.text_hash: texts[chunk.document_id][chunk.start : chunk.end] for chunk in chunks}
+    return {
+        key: [text_of[text_hash] for text_hash in some if text_hash in text_of]
+        for key, some in hashes.items()
+    }
 
 
 #: A chunk, the key of its extraction, the chunking of its document.

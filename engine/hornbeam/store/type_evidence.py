@@ -77,6 +77,14 @@ class TypeEvidence:
             kind, name, tuple(dict.fromkeys((name, *json.loads(names)))), tuple(json.loads(surfaces))
         )
 
+    def text_hashes(self, kind: str, name: str, most: int) -> list[str]:
+        """Of texts in which the type was seen, the lowest."""
+        rows = self._execute(
+            "SELECT text_hash FROM type_evidence WHERE kind = ? AND name = ? ORDER BY text_hash LIMIT ?",
+            (kind, name, most),
+        )
+        return [str(text_hash) for (text_hash,) in rows]
+
     def seen_in(self, kind: str, name: str, text_hashes: Collection[str]) -> set[str]:
         """Those of the texts in which the type was seen. At most some hundred at once."""
         marks = ",".join("?" * len(text_hashes))
