@@ -17,6 +17,7 @@ import typer
 
 from hornbeam import __version__
 from hornbeam.commands import (
+    answer_evaluation,
     asking,
     audit,
     benchmarks,
@@ -59,6 +60,8 @@ app.command("delete")(updating.delete)
 app.add_typer(schemas.app, name="schema")
 app.add_typer(entities.app, name="entities")
 app.add_typer(benchmarks.app, name="bench")
+evaluation.app.command("qa")(answer_evaluation.evaluate_qa)
+evaluation.app.add_typer(answer_evaluation.anonymity, name="anonymity")
 app.add_typer(evaluation.app, name="evaluate")
 app.add_typer(exchange.import_app, name="import")
 for command in (

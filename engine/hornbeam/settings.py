@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from hornbeam.cost.budget import Budget, parse_budget
 from hornbeam.errors import UsageError
@@ -239,6 +239,8 @@ class RetrieveSettings(Section):
         le=1,
         description="relevance below which a search finds nothing; 0: never; for all-MiniLM-L6-v2",
     )
+    without: tuple[str, ...] = Field((), description="routes that are left out, for comparison")
+    asked_types: bool = Field(True, description="a type that the question asks for lifts its entities")
     fusion: Literal["rrf", "weighted"] = "weighted"
     rrf_k: int = Field(60, ge=1)
     rerank: Literal["off", "cross-encoder", "model"] = Field(
@@ -246,6 +248,14 @@ class RetrieveSettings(Section):
     )
     cross_encoder: str | None = Field(None, description="its directory, for rerank=cross-encoder")
     rerank_candidates: int = Field(20, ge=2, description="chunks, and triples, that are read again")
+
+    @field_validator("without", mode="before")
+    @classmethod
+    def _listed(cls, value: Any) -> Any:
+        """ "community, path" from a command line or the environment is a list."""
+        return (
+            [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+        )
 
 
 class AnswerSettings(Section):

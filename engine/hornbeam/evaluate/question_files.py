@@ -6,7 +6,8 @@
 
 A supporting passage is named by the `pid` of one of the row's `passages`, by its own `title` and `text`, by a
 `title` alone, or by a `document_id` or `chunk_id` of the index. `evidence` holds claims in words, as
-GraphRAG-Bench has them. Every other field is ignored, and a question may have either, both or neither.
+GraphRAG-Bench has them. `answer` with `aliases`, or a list `answers`, is what `evaluate qa` compares with;
+`"answerable": false` says that there is none. Every other field is ignored, and a question may lack any.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ class Question:
     text: str
     supporting: tuple[Supporting, ...]  # each once
     claims: tuple[str, ...]
+    answers: tuple[str, ...] = ()  # any of them is right
+    answerable: bool = True
 
 
 def read_questions(path: Path, limit: int | None = None) -> list[Question]:
@@ -93,8 +96,21 @@ def _question(path: Path, number: int, row: Any) -> Question:
         supporting.append(one)
     claims = [claim for claim in _list(row, "evidence", where) if isinstance(claim, str) and claim.strip()]
     return Question(
-        str(row.get("id", number)), row["question"], tuple(dict.fromkeys(supporting)), tuple(claims)
+        str(row.get("id", number)),
+        row["question"],
+        tuple(dict.fromkeys(supporting)),
+        tuple(claims),
+        _answers(row, where),
+        row.get("answerable") is not False,
     )
+
+
+def _answers(row: dict[str, Any], where: str) -> tuple[str, ...]:
+    named = [row["answer"]] if row.get("answer") is not None else []
+    values = [*named, *_list(row, "aliases", where), *_list(row, "answers", where)]
+    if not all(isinstance(value, str | int | float) for value in values):
+        raise UsageError(f"{where}: an answer is not a text")
+    return tuple(dict.fromkeys(text for value in values if (text := str(value).strip())))
 
 
 def _list(row: dict[str, Any], key: str, where: str) -> list[Any]:

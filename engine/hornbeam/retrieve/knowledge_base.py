@@ -18,6 +18,7 @@ from hornbeam.index.rows import LINKS, MAPPED_TABLES, Links, MappedTable
 from hornbeam.index.texts import entity_text, relation_words, triple_text
 from hornbeam.index.vectors import VECTOR_KINDS, VectorIndex
 from hornbeam.index.walk import read_walk
+from hornbeam.retrieve.hiding import Hidden
 from hornbeam.retrieve.reranking import Reranker
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class KnowledgeBase:
     vectors: dict[str, VectorIndex]  # by kind: entities, triples, chunks, communities
     lexical: dict[str, LexicalIndex]  # by kind: chunks, entities
     reranker: Reranker | None = None  # for searches whose settings ask for one
+    hidden: Hidden | None = None  # what a search must not find
 
     @classmethod
     def open(

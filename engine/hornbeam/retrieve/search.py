@@ -127,29 +127,32 @@ def search(
             `settings.floor` nothing is returned.
     """
     top_k = settings.top_k if top_k is None else top_k
+    routes = routes - _left_out(settings)
+    judged = set(ROUTES) - _left_out(settings) <= routes
     clock = _Clock()
     query = encode_query(kb.embedder, question)
     clock.lap("encode")
     ranked: dict[str, list[Candidate]] = {}
     for name, route in _FIRST.items():
         if name in routes:
-            ranked[name] = route(kb, query, settings)
+            ranked[name] = _visible(kb, route(kb, query, settings))
             clock.lap(name)
     strength = relevance(ranked)
-    if strength < settings.floor and set(ROUTES) <= routes:
+    if strength < settings.floor and judged:
         return SearchResult(question, [], [], [], query, strength, clock.milliseconds())
     if "attribute" in routes:
-        ranked["attribute"] = attribute_route(kb, query, settings, ranked.get("entity", ()))
+        ranked["attribute"] = _visible(kb, attribute_route(kb, query, settings, ranked.get("entity", ())))
         clock.lap("attribute")
     if "path" in routes:
-        ranked["path"] = path_route(kb, query, settings, ranked.get("entity"))
+        ranked["path"] = _visible(kb, path_route(kb, query, settings, ranked.get("entity")))
         clock.lap("path")
     complete_scores(kb, query, ranked)
     clock.lap("complete")
     if "pagerank" in routes:
         facts = ranked.get("triple") or [c for c in ranked.get("community", ()) if c.kind == "triple"]
         named = [c for c in ranked.get("entity", ()) if c.detail == "name"]
-        ranked["pagerank"] = pagerank_route(kb, settings, facts, _text_scores(ranked), named)
+        walked = pagerank_route(kb, settings, facts, _text_scores(ranked), named)
+        ranked["pagerank"] = _visible(kb, walked)
         clock.lap("pagerank")
         complete_scores(kb, query, ranked)
         clock.lap("complete")
@@ -170,6 +173,18 @@ def search(
     clock.lap("describe")
     dropped = {"contained": len(fused) - len(ranking)}
     return SearchResult(question, items, chunks, ranking, query, strength, clock.milliseconds(), dropped)
+
+
+def _left_out(settings: RetrieveSettings) -> frozenset[str]:
+    unknown = [route for route in settings.without if route not in ROUTES]
+    if unknown:
+        raise UsageError(f"retrieve.without: no route '{unknown[0]}': choose among {', '.join(ROUTES)}")
+    return frozenset(settings.without)
+
+
+def _visible(kb: KnowledgeBase, candidates: list[Candidate]) -> list[Candidate]:
+    hidden = kb.hidden
+    return candidates if hidden is None else [one for one in candidates if hidden.shows(kb, one)]
 
 
 def complete_scores(kb: KnowledgeBase, query: EncodedQuery, ranked: dict[str, list[Candidate]]) -> None:
