@@ -5,7 +5,8 @@
 Runs the kernels' contract tests, then every kernel on the device and on the CPU with the same input, compares
 the two within the tolerance that the table states, and times the device: the median of a few runs, by CUDA
 events, beside the floor, the bytes of each input read once and each output written once at the bandwidth that
-a large device-to-device copy reaches. It works with whatever of CuPy, cuML, cuVS, pylibcugraph and faiss-gpu
+a large device-to-device copy reaches. At the end a small random model writes under
+grammars on both. It works with whatever of CuPy, cuML, cuVS, pylibcugraph and faiss-gpu
 is there; what is missing is skipped with the reason.
 
 Exit code 0: everything that ran agrees; 1: a mismatch or a failed test; 2: no CUDA device, nothing was
@@ -22,6 +23,7 @@ from dataclasses import asdict
 
 from device.checks import checks
 from device.contract import contract_tests
+from device.decoding import decoding_check
 from device.report import Row, exit_code, table
 from device.running import copy_bandwidth, run_check
 
@@ -57,6 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     rows = [] if options.skip_tests or options.self_test else [contract_tests()]
     rows += [run_check(check, device, cpu, bandwidth) for check in checks(options.size)]
+    rows.append(decoding_check("cuda" if device.on_device else "cpu"))
     return finish(rows, heading, options.json, exit_code(rows))
 
 

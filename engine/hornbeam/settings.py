@@ -45,6 +45,9 @@ class ModelSettings(Section):
     path: str | None = Field(
         None, description="model directory, or URL[,URL…] of servers; none: the embedded model"
     )
+    backend: Literal["auto", "vllm", "transformers"] = Field(
+        "auto", description="of a model directory; auto: vLLM where it is installed"
+    )
     name: str | None = Field(None, description="model name on a server; none: the first that it lists")
     tokenizer: str | None = Field(None, description="tokenizer directory for a model behind a URL")
     api_key: str | None = Field(None, description="bearer token for a server", exclude=True, repr=False)

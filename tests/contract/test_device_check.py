@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 import device_check
-from device import contract, running
+from device import contract, decoding, running
 from device.checks import Check
 from device.comparison import (
     Comparison,
@@ -36,6 +37,13 @@ def time_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "REPEATS", 1)
 
 
+@pytest.fixture(autouse=True)
+def no_decoding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has tests of its own."""
+    skipped = Row("constrained decoding", "skip", "not in this test")
+    monkeypatch.setattr(device_check, "decoding_check", lambda device: skipped)
+
+
 def check(run: Callable[[Backend], Any], compare: Callable[[Any, Any], Comparison] | None = None) -> Check:
     return Check("a kernel", run, compare or relative_error(1e-4), 1000)
 
@@ -56,8 +64,8 @@ def test_the_self_test_runs_every_kernel_and_says_that_it_is_none_of_a_device(
     assert device_check.main(["--self-test", "--size", "400", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["heading"].startswith("SELF-TEST")
-    assert {row["outcome"] for row in found["checks"]} == {"pass"}
-    assert len(found["checks"]) == 16
+    assert {row["outcome"] for row in found["checks"][:-1]} == {"pass"}
+    assert len(found["checks"]) == 16 + 1
 
 
 def test_every_kernel_agrees_on_a_pretended_device(
@@ -75,7 +83,7 @@ def test_every_kernel_agrees_on_a_pretended_device(
     code = device_check.main(["--size", "500", "--skip-tests"])
     text = capsys.readouterr().out
     assert code == 0, text
-    assert "16 pass, 0 fail, 0 skip" in text
+    assert "16 pass, 0 fail, 1 skip" in text
     assert "kmeans: cuml" in text
 
 
@@ -104,7 +112,7 @@ def test_a_kernel_that_raises_on_the_device_fails_and_the_next_one_runs(
     assert device_check.main(["--self-test"]) == 1
     text = capsys.readouterr().out
     assert "RuntimeError: out of memory" in text
-    assert "1 pass, 1 fail, 0 skip" in text
+    assert "1 pass, 1 fail, 1 skip" in text
 
 
 def test_a_part_without_its_library_is_skipped_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,3 +197,38 @@ def test_the_contract_tests_are_run_and_counted(monkeypatch: pytest.MonkeyPatch,
     assert contract.contract_tests().outcome == "fail"
     monkeypatch.setattr(contract, "CONTRACT_TESTS", tmp_path / "none")
     assert contract.contract_tests().outcome == "skip"
+
+
+def test_constrained_decoding_is_compared_with_the_cpu(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    pytest.importorskip("xgrammar")
+    pytest.importorskip("transformers")
+    from support.tiny_model import write_tiny_model
+
+    torch = pytest.importorskip("torch")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # a second one would wait for a shared core
+    request.addfinalizer(lambda: torch.set_num_threads(threads))
+    answers = cache(decoding._answers)
+    monkeypatch.setattr(decoding, "_tiny_model", lambda folder: write_tiny_model(tmp_path / "model"))
+    monkeypatch.setattr(decoding, "_answers", answers)
+    monkeypatch.setattr(decoding, "SEQUENCES", 4)
+    monkeypatch.setattr(decoding, "LETTERS", 8)
+    row = decoding.decoding_check("cpu")
+    assert row.outcome == "pass", row
+    assert "0 answers break their grammar; 4 of 4 are the CPU's" in row.detail
+    assert row.seconds
+    monkeypatch.setattr(decoding, "_shape", lambda number: "never")
+    row = decoding.decoding_check("cpu")
+    assert row.outcome == "fail"
+    assert "4 answers break their grammar" in row.detail
+
+
+def test_constrained_decoding_without_its_packages_or_a_device_is_skipped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert decoding.decoding_check("cuda").outcome == "skip"
+    monkeypatch.setattr(decoding, "find_spec", lambda name: None)
+    row = decoding.decoding_check("cpu")
+    assert (row.outcome, row.detail) == ("skip", "not installed: torch, transformers, xgrammar")

@@ -27,7 +27,8 @@ def examine(settings: Settings, config: Path | None = None) -> Diagnosis:
     device, device_reason, device_problem = _device(settings)
     model, model_problem = find_language_model(settings)
     embedder, embedder_problem = find_embedder(settings)
-    engine = device if server_url(settings) is None else None
+    needs_vllm = server_url(settings) is None and settings.model.backend != "transformers"
+    engine = device if needs_vllm else None
     components, component_problems = check_components(engine, conversion=is_to_be_unpacked(settings))
     problems = (
         device_problem,

@@ -23,7 +23,7 @@ def serving_parts(
     """Every part, whether something serves it or not."""
     url = server_url(settings)
     return [
-        _behind_url(url, model) if url is not None else _in_process(device, device_reason, model),
+        _behind_url(url, model) if url is not None else _in_process(settings, device, device_reason, model),
         _grammar(url),
         Part(
             "embedder",
@@ -47,9 +47,17 @@ def _behind_url(url: str, model: FoundModel) -> Part:
     return Part("language model", backend, f"model.path names servers: {url}")
 
 
-def _in_process(device: Literal["cpu", "cuda"], device_reason: str, model: FoundModel) -> Part:
+def _in_process(
+    settings: Settings, device: Literal["cpu", "cuda"], device_reason: str, model: FoundModel
+) -> Part:
+    from hornbeam.llm.opening import choose_backend
     from hornbeam.llm.vllm_engine import vllm_distribution
 
+    backend, reason = choose_backend(settings.model.backend, device)
+    if backend == "transformers":
+        served = with_version("transformers")
+        where = "" if served == "none" else f", in process, {device}"
+        return Part("language model", served + where, reason)
     try:
         distribution, version = vllm_distribution(device)
     except ModelError as error:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Literal
 
 from hornbeam.device import choose_device
 from hornbeam.errors import ModelError
@@ -31,10 +33,33 @@ def open_model(settings: Settings) -> LanguageModel:
 
         return HttpFleet(urls, settings.model) if len(urls) > 1 else HttpModel(urls[0], settings.model)
     from hornbeam.llm.embedded import embedded_model_directory
-    from hornbeam.llm.vllm_engine import VllmModel
 
     directory = Path(named).expanduser() if named else embedded_model_directory()
     if not directory.is_dir():
         raise ModelError(f"model {named} is neither a directory nor a list of http(s) URLs")
     device, _ = choose_device(settings.device)
+    backend, reason = choose_backend(settings.model.backend, device)
+    if backend == "transformers":
+        from hornbeam.llm.transformers_engine import TransformersModel
+
+        return TransformersModel(directory, settings.model, device, reason)
+    from hornbeam.llm.vllm_engine import VllmModel
+
     return VllmModel(directory, settings.model, device)
+
+
+def choose_backend(
+    wanted: Literal["auto", "vllm", "transformers"], device: Literal["cpu", "cuda"]
+) -> tuple[Literal["vllm", "transformers"], str]:
+    """What runs a model directory, and why."""
+    from hornbeam.llm.vllm_engine import vllm_distribution
+
+    if wanted != "auto":
+        return wanted, f"model.backend = {wanted}"
+    try:
+        vllm_distribution(device)
+    except ModelError:
+        if find_spec("transformers") is None:
+            return "vllm", "neither vLLM nor transformers is installed"
+        return "transformers", f"vLLM for {device} is not installed"
+    return "vllm", "model.backend = auto, and vLLM is installed"

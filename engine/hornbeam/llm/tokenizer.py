@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,14 @@ class DirectoryTokenizer:
         """Token ids; special tokens written in `text` are recognised, none is added."""
         ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
         return ids
+
+    def decoder(self) -> Callable[[int], str]:
+        """For the ids of one text in turn: what each adds to it, "" where a character is not complete or the
+        token is special."""
+        from tokenizers.decoders import DecodeStream
+
+        stream: Any = DecodeStream(skip_special_tokens=True)
+        return lambda token_id: str(stream.step(self._tokenizer, token_id) or "")
 
     def count(self, text: str) -> int:
         return len(self._tokenizer.encode(text, add_special_tokens=False).ids)

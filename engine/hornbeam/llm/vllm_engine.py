@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from hornbeam.errors import ModelError
+from hornbeam.llm.precision import model_dtype
 from hornbeam.llm.protocol import Completion, ModelIdentity, Part, Request, TokenScore, Usage
 from hornbeam.llm.tokenizer import DirectoryTokenizer, directory_fingerprint
 from hornbeam.settings import ModelSettings
@@ -52,7 +53,7 @@ class VllmModel:
     def identity(self) -> ModelIdentity:
         if self._identity is None:
             distribution, version = vllm_distribution(self._device)
-            dtype = _dtype(self._settings, self._device)
+            dtype = model_dtype(self._settings, self._device)
             self._identity = ModelIdentity(
                 name=self._directory.name,
                 # Another precision, other answers.
@@ -215,14 +216,6 @@ def vllm_distribution(device: Literal["cpu", "cuda"]) -> tuple[str, str]:
     )
 
 
-def _dtype(settings: ModelSettings, device: Literal["cpu", "cuda"]) -> str:
-    if settings.dtype != "auto":
-        return settings.dtype
-    # In bfloat16 a prompt's answer follows what else is in its batch, and a run that was stopped and resumed
-    # has other batches: it would end with another graph.
-    return "float32" if device == "cpu" else "bfloat16"
-
-
 def _new_engine(directory: Path, settings: ModelSettings, device: Literal["cpu", "cuda"]) -> LLMEngine:
     vllm_distribution(device)
     environment = {
@@ -251,7 +244,7 @@ def _new_engine(directory: Path, settings: ModelSettings, device: Literal["cpu",
 
     arguments: dict[str, Any] = {
         "model": str(directory),
-        "dtype": _dtype(settings, device),
+        "dtype": model_dtype(settings, device),
         "seed": settings.seed,
         "max_model_len": settings.max_model_len,
         "max_num_seqs": settings.max_num_seqs,
