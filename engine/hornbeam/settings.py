@@ -272,6 +272,17 @@ class AnswerSettings(Section):
     max_tokens: int = Field(160, ge=8)
     max_sentences: int = Field(3, ge=1)
     answerable_threshold: float = Field(0.5, ge=0, le=1, description="P(answerable) below is a rejection")
+    words: Literal["auto", "question", "any"] = Field(
+        "auto",
+        description="of plans, queries and rewritten questions: those of question and evidence, or any; "
+        "auto: any, but in the style extract",
+    )
+    global_calls: int = Field(12, ge=3, description="model calls of one global question, the answer included")
+    global_tokens: int = Field(1200, ge=256, description="of community summaries in one of these calls")
+    global_point_tokens: int = Field(192, ge=32, description="of what one of these calls may say")
+    prompts: str | None = Field(
+        None, description="LANGUAGE/TASK.txt files that take the place of the shipped ones"
+    )
 
 
 class GateSettings(Section):

@@ -11,6 +11,7 @@ ENGINES: dict[str, str] = {
     BASELINE: "the nearest chunks alone: the baseline",
     "naive": "chunks alone, dense and lexical",
     "local": "entities, facts, paths and the chunks that the graph leads to",
+    "global": "summaries of communities, map and reduce",
     "mix": "all routes",
 }
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
 from hornbeam.answer.events import EvidenceFound
 from hornbeam.answer.metering import Meter
+from hornbeam.answer.prompts import AnswerPrompts, language_of, shipped_prompts
 from hornbeam.errors import ModelError
 from hornbeam.llm.protocol import Completion, LanguageModel, Request
-from hornbeam.retrieve.engines import routes_of
 from hornbeam.retrieve.evidence import Evidence, pack_evidence
 from hornbeam.retrieve.knowledge_base import KnowledgeBase
 from hornbeam.retrieve.search import search
@@ -45,25 +46,32 @@ class Inquiry:
         self.answer = answer
         self.style: Style = style
         self.meter = Meter()
+        self.prompts = AnswerPrompts(Path(answer.prompts)) if answer.prompts else shipped_prompts()
         self.evidence: list[Evidence] = []
         self._numbers = itertools.count(1)
 
     def find(
         self,
         text: str,
-        engine: str,
+        routes: frozenset[str],
         *,
         tokens: int,
+        types: frozenset[str] = frozenset(),
         sub_question: int | None = None,
         step: int | None = None,
     ) -> tuple[list[Evidence], EvidenceFound]:
         """Retrieve and pack.
 
+        Args:
+            routes: of retrieval, that run.
+            tokens: of the texts together.
+            types: of the schema, that are looked for: a hint.
+
         Returns:
             the pieces for `text`, best first, with their labels in this inquiry; and the event, which holds
             those that are new.
         """
-        result = search(self.kb, text, self.retrieve, routes=routes_of(engine))
+        result = search(self.kb, text, self.retrieve, routes=routes, types=types)
         count = self.model.tokenizer.count
         packed = pack_evidence(self.kb, result, token_budget=tokens, count_tokens=count)
         pieces, new = self.admit(packed)
@@ -82,6 +90,17 @@ class Inquiry:
                 new.append(known)
             pieces.setdefault(known.label, known)
         return list(pieces.values()), new
+
+    @property
+    def own_words(self) -> bool:
+        """Whether the model words plans, queries and rewritten questions itself."""
+        words = self.answer.words
+        return words == "any" or (words == "auto" and self.style != "extract")
+
+    def chat(self, task: str, **values: str) -> str:
+        """A task's prompt in the question's language; `values` are made harmless."""
+        safe = {name: self.model.neutralise(value) for name, value in values.items()}
+        return self.prompts.chat(self.model, task, language_of(self.question), **safe)
 
     def request(
         self, stage: str, prompt: str, max_tokens: int, *, grammar: str, logprobs: bool = False
@@ -110,6 +129,11 @@ class Inquiry:
     def check(stage: str, completion: Completion) -> None:
         if completion.finish_reason == "error":
             raise ModelError(f"the model failed ({stage}): {completion.error}")
+
+
+def numbered(evidence: Iterable[Evidence]) -> str:
+    """One line a piece: "[3] its text"."""
+    return "\n".join(f"[{piece.label}] {' '.join(piece.text.split())}" for piece in evidence)
 
 
 def _covers(known: Evidence, piece: Evidence) -> bool:

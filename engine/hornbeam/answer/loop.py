@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 
-from hornbeam.answer.answerability import answerable
+from hornbeam.answer.answerability import answerable, missing_terms, refusal
 from hornbeam.answer.engines import choose_engine
 from hornbeam.answer.events import AnswerText, Asked, Cited, Event, Final, Used
 from hornbeam.answer.inquiry import Inquiry, Style
 from hornbeam.answer.metering import total_tokens
+from hornbeam.answer.summaries import gather_summaries
 from hornbeam.answer.writing import AnswerForm, AnswerReader, write_answer
 from hornbeam.llm.protocol import LanguageModel
 from hornbeam.llm.shared import OutOfTime
+from hornbeam.retrieve.engines import routes_of
 from hornbeam.retrieve.evidence import Evidence
 from hornbeam.retrieve.knowledge_base import KnowledgeBase
 from hornbeam.retrieve.model_reranker import reranked_by_model
@@ -20,7 +22,6 @@ from hornbeam.retrieve.sentences import sentence_spans
 from hornbeam.settings import AnswerSettings, RetrieveSettings
 
 NO_EVIDENCE = "The index holds no evidence for this question."
-NOT_ANSWERED = "The evidence found does not answer this question."
 OUT_OF_TIME = "There was no time to answer this question."
 
 
@@ -57,19 +58,20 @@ def answer_question(
 
 
 def _answer(inquiry: Inquiry, engine: str) -> Generator[Event, None, Final]:
-    """One retrieval, one answer."""
-    settings = inquiry.answer
-    evidence, found = inquiry.find(inquiry.question, engine, tokens=settings.evidence_tokens)
-    yield found
-    reject = settings.mode == "reject"
-    if not evidence:
-        return Final(NO_EVIDENCE, True, 0.0 if reject else None, ())
+    """Gather evidence as the engine does, then answer from it once."""
+    reject = inquiry.answer.mode == "reject"
+    evidence: Sequence[Evidence] = ()
     probability, reader = None, None
     try:
+        evidence = yield from _gather(inquiry, engine)
+        if not evidence:
+            missing = missing_terms(inquiry.question, ())
+            return Final(NO_EVIDENCE, True, 0.0 if reject else None, (), missing=missing)
         if reject:
             probability = answerable(inquiry, evidence)
-            if probability < settings.answerable_threshold:
-                return Final(NOT_ANSWERED, True, probability, ())
+            if probability < inquiry.answer.answerable_threshold:
+                missing = missing_terms(inquiry.question, evidence)
+                return Final(refusal(missing), True, probability, (), missing=missing)
         form = AnswerForm(inquiry, evidence)
         reader = AnswerReader(form)
         yield from write_answer(inquiry, form, reader)
@@ -77,13 +79,24 @@ def _answer(inquiry: Inquiry, engine: str) -> Generator[Event, None, Final]:
         if reject and probability is None:
             return Final(OUT_OF_TIME, True, None, (), out_of_time=True)
         if reader is None or not reader.text:
-            return (yield from _quoted(evidence, probability))
+            return (yield from _quoted(evidence or inquiry.evidence, probability))
         return Final(reader.text, False, probability, reader.citations, cut=True, out_of_time=True)
     return Final(reader.text, False, probability, reader.citations, cut=reader.cut)
 
 
+def _gather(inquiry: Inquiry, engine: str) -> Generator[Event, None, Sequence[Evidence]]:
+    if engine == "global":
+        return (yield from gather_summaries(inquiry))
+    tokens = inquiry.answer.evidence_tokens
+    evidence, found = inquiry.find(inquiry.question, routes_of(engine), tokens=tokens)
+    yield found
+    return evidence
+
+
 def _quoted(evidence: Sequence[Evidence], probability: float | None) -> Generator[Event, None, Final]:
     """What can be said without the model: the best piece's first sentence."""
+    if not evidence:
+        return Final(OUT_OF_TIME, True, probability, (), out_of_time=True)
     best = next((piece for piece in evidence if piece.kind == "chunk"), evidence[0])
     start, end = next(iter(sentence_spans(best.text)), (0, len(best.text)))
     text = f"{' '.join(best.text[start:end].split())} [{best.label}]"

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hornbeam.answer.events import AnswerText, Cited
-from hornbeam.answer.inquiry import Inquiry, Style
-from hornbeam.answer.prompts import answer_prompt, extract_rules, sentences_rules
+from hornbeam.answer.grammars import extract_rules, sentences_rules
+from hornbeam.answer.inquiry import Inquiry, Style, numbered
 from hornbeam.grammar.spans import SpanLexicon
 from hornbeam.llm.protocol import Completion
 from hornbeam.retrieve.evidence import Evidence
@@ -34,14 +34,17 @@ class AnswerForm:
 
     Args:
         evidence: best first; at least one piece.
+        question: None: the inquiry's.
 
     Attributes:
         style: "sentences" in place of "extract" where no piece holds a word to quote.
         rules: EBNF, whose rule `answer` is the answer.
     """
 
-    def __init__(self, inquiry: Inquiry, evidence: Sequence[Evidence], style: Style | None = None) -> None:
-        self.style: Style = style or inquiry.style
+    def __init__(self, inquiry: Inquiry, evidence: Sequence[Evidence], question: str | None = None) -> None:
+        self.style: Style = inquiry.style
+        self._inquiry = inquiry
+        self._question = inquiry.question if question is None else question
         self._lexicons = {piece.label: SpanLexicon(piece.text, _ANY_LENGTH) for piece in evidence}
         if self.style == "extract" and not any(self._lexicons.values()):
             self.style = "sentences"
@@ -64,7 +67,15 @@ class AnswerForm:
         else:
             settings = inquiry.answer
             self.rules, self.max_tokens = sentences_rules(labels, settings.max_sentences), settings.max_tokens
-        self.prompt = answer_prompt(inquiry.model, self.style, inquiry.question, self.shown)
+
+    @property
+    def evidence(self) -> str:
+        """The pieces as the model reads them."""
+        return numbered(self.shown)
+
+    @property
+    def prompt(self) -> str:
+        return self._inquiry.chat(self.style, evidence=self.evidence, question=self._question)
 
     @property
     def grammar(self) -> str:

@@ -30,8 +30,9 @@ def query(
         str,
         typer.Option(
             "--engine",
-            metavar="auto|local|naive|mix|dense",
-            help="auto: by the shape of the question; mix: all routes; local: entities and facts; naive: "
+            metavar="auto|local|global|naive|mix|dense",
+            help="auto: by the shape of the question; mix: all routes; local: entities and facts; global: "
+            "summaries of communities; naive: "
             "chunks alone; dense: nearest chunks alone.",
         ),
     ] = "auto",

@@ -25,6 +25,7 @@ class EncodedQuery:
     text: str
     vector: NDArray[np.float32]  # [d], unit length; zero for a blank question
     tokens: tuple[str, ...]  # lexical tokens, in order
+    types: frozenset[str] = frozenset()  # of the schema, that are looked for beside those that the text names
 
     @property
     def blank(self) -> bool:

@@ -51,7 +51,7 @@ def entity_route(kb: KnowledgeBase, query: EncodedQuery, settings: RetrieveSetti
     dense = _nearest(kb, query, "entities", settings.candidates)
     named = name_matches(kb, query, settings.candidates)
     scores = {row: max(dense.get(row, 0.0), named.get(row, 0.0)) for row in {**dense, **named}}
-    if settings.asked_types and (types := asked_types(query.text, kb.entity_types)):
+    if settings.asked_types and (types := asked_types(query.text, kb.entity_types) | query.types):
         for row, score in scores.items():
             if kb.entities.text("type", row) in types:
                 scores[row] = min(1.0, score + TYPE_BONUS)

@@ -118,6 +118,7 @@ def search(
     top_k: int | None = None,
     *,
     routes: frozenset[str] = frozenset(ROUTES),
+    types: frozenset[str] = frozenset(),
 ) -> SearchResult:
     """The best `top_k` (default `settings.top_k`) items and the best `top_k` chunks for a question.
 
@@ -125,12 +126,13 @@ def search(
         routes: names of the routes that run; `{"chunk_dense", "chunk_bm25"}` is retrieval without a graph.
             Only where all of them run can a question be told to have nothing to do with the index: below
             `settings.floor` nothing is returned.
+        types: entity types that are looked for beside those that the question names: a hint, no filter.
     """
     top_k = settings.top_k if top_k is None else top_k
     routes = routes - _left_out(settings)
     judged = set(ROUTES) - _left_out(settings) <= routes
     clock = _Clock()
-    query = encode_query(kb.embedder, question)
+    query = replace(encode_query(kb.embedder, question), types=types)
     clock.lap("encode")
     ranked: dict[str, list[Candidate]] = {}
     for name, route in _FIRST.items():

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from hornbeam.answer.events import AnswerText, Asked, Cited, EvidenceFound, Final
-from hornbeam.answer.loop import NO_EVIDENCE, NOT_ANSWERED, answer_question
-from hornbeam.answer.prompts import extract_rules, sentences_rules
+from hornbeam.answer.grammars import extract_rules, sentences_rules
+from hornbeam.answer.loop import NO_EVIDENCE, answer_question
 from hornbeam.errors import ModelError
 from hornbeam.grammar.spans import SpanLexicon
 from hornbeam.llm.protocol import Request
@@ -89,7 +89,8 @@ def test_reject_mode_declines_below_the_threshold_and_does_not_write_an_answer(k
     *_, final = events_of(kb, walker, "Who discovered polonium?", mode="reject", answerable_threshold=1.0)
     assert isinstance(final, Final)
     assert final.rejected
-    assert final.answer == NOT_ANSWERED
+    assert final.answer.startswith("The evidence found does not answer this question.")
+    assert (final.answerable, final.threshold) != (None, None)
     assert walker.calls == 1
 
 
