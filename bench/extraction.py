@@ -95,9 +95,10 @@ def measure(texts: list[str], settings: Settings, schema: GraphSchema, model: Vl
     for number, text in enumerate(texts):
         result = results[str(number)]
         named = [NamedEntity(entity.name, entity.type) for entity in result.entities]
+        prompt = extractor.prompts.of(text)
         prompts = {
-            "entities": extractor.prompt.entities(text),
-            "relations": extractor.prompt.relations(text, named),
+            "entities": prompt.entities(text),
+            "relations": prompt.relations(text, named),
         }
         requests += [
             Request(f"{number} {stage}", prompts[stage], max(1, usage.output), logprobs=True)

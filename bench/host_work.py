@@ -97,7 +97,7 @@ def _extract(
         UsageError: a request has no recorded answer: the recording is of other texts or settings.
     """
     extractor = Extractor(model, schema, settings.extract)
-    recipe = make_recipe(settings, schema, model.identity, extractor.prompt.version)
+    recipe = make_recipe(settings, schema, model.identity, extractor.versions)
     chunker = Chunker(model.tokenizer, settings.chunk.max_tokens, settings.chunk.overlap_tokens)
     with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder), create=True) as ledger:
         run = ledger.runs.start()

@@ -37,6 +37,7 @@ from hornbeam.pipeline.scope import remembered_roots, update_scope
 from hornbeam.pipeline.text_recipe import TextRecipe, keep_text_recipe
 from hornbeam.probes import probe_gate
 from hornbeam.progress import Progress
+from hornbeam.prompts import load_prompts
 from hornbeam.records import Retry
 from hornbeam.schema.model import GraphSchema
 from hornbeam.settings import Settings
@@ -79,9 +80,10 @@ class Build:
         self._embedder = embedder
         self._progress = progress
         self._stop = stop or StopRequest()
-        self._extractor = chunk_extractor(model, schema, settings.extract, embedder)
+        self._prompts = load_prompts(settings.prompts)
+        self._extractor = chunk_extractor(model, schema, settings.extract, embedder, self._prompts)
         self._verifier = (
-            Verifier(self._extractor, schema, settings.extract)
+            Verifier(self._extractor, schema, settings.extract, self._prompts)
             if settings.extract.verify and isinstance(self._extractor, Extractor)
             else None
         )
@@ -89,8 +91,9 @@ class Build:
             settings,
             schema,
             model.identity,
-            self._extractor.version,
+            self._extractor.versions,
             self._verifier.version if self._verifier else None,
+            self._prompts.version,
         )
         self._asker = asker_of(settings, schema, model) if settings.evolve.enabled else None
         self._seconds: dict[str, float] = {}
@@ -228,6 +231,7 @@ class Build:
                 self._model,
                 self._embedder,
                 self._progress,
+                self._prompts,
             )
             extraction = extract_chunks(
                 ledger,
@@ -284,10 +288,10 @@ class Build:
         return self._report.to_json()
 
     def _publisher(self, ledger: Ledger) -> Publisher:
-        model, prompt_version = model_record(self._model.identity), self._extractor.version
+        model, versions = model_record(self._model.identity), self._extractor.versions
         # What was imported stays in the graph, whatever schema the texts are read with.
         schema = published_schema(ledger, self._schema)
-        keep_text_recipe(ledger, TextRecipe(self._recipe, self._schema, model, prompt_version))
+        keep_text_recipe(ledger, TextRecipe(self._recipe, self._schema, model, versions))
         return Publisher(
             self._index,
             self._settings,
@@ -296,11 +300,12 @@ class Build:
             model,
             self._embedder,
             self._recipe,
-            prompt_version,
+            versions,
             self._progress,
             self._timed,
             probe_gate(self._index, self._settings, self._embedder),
             self._stop,
+            self._prompts,
         )
 
     @contextmanager

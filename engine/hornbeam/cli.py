@@ -25,6 +25,7 @@ from hornbeam.commands import (
     estimating,
     evaluation,
     exchange,
+    prompts,
     schemas,
     updating,
     versions,
@@ -58,6 +59,7 @@ app = typer.Typer(
 app.command("update")(updating.update)
 app.command("delete")(updating.delete)
 app.add_typer(schemas.app, name="schema")
+app.add_typer(prompts.app, name="prompts")
 app.add_typer(entities.app, name="entities")
 app.add_typer(benchmarks.app, name="bench")
 evaluation.app.command("qa")(answer_evaluation.evaluate_qa)

@@ -99,7 +99,7 @@ class Import:
             texts.model if texts else NO_MODEL,
             embedder,
             texts.recipe if texts else Recipe("", ""),
-            texts.prompt_version if texts else "",
+            texts.prompt_versions if texts else {},
             self._progress,
             self._timed,
             probe_gate(self._index, self._settings, embedder),

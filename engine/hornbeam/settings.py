@@ -92,6 +92,20 @@ class ChunkSettings(Section):
         return self
 
 
+class PromptSettings(Section):
+    """What is put to the model during a build."""
+
+    language: str = Field(
+        "auto",
+        description="of the prompts; auto: that of the text, where there are prompts in it, else English",
+    )
+    directory: str | None = Field(
+        None,
+        description="LANGUAGE/TASK.txt files that take the place of the shipped ones, as written by "
+        "'hornbeam prompts write'",
+    )
+
+
 class ExtractSettings(Section):
     tier: Literal["model", "fast"] = Field(
         "model",
@@ -107,6 +121,15 @@ class ExtractSettings(Section):
     temperature: float = Field(0.0, ge=0)
     min_confidence: float = Field(0.0, ge=0, le=1, description="facts below stay out of the graph")
     examples: int = Field(3, ge=0, description="worked examples in the prompt")
+    example_file: str | None = Field(
+        None,
+        description='worked examples in place of the shipped ones: JSON lines {"text", "entities": [[name, '
+        'type], …], "relations": [[head, type, tail], …], "attributes": [[entity, type, value], …]}',
+    )
+    example_choice: Literal["fixed", "nearest"] = Field(
+        "fixed",
+        description="fixed: the first ones, the same for every chunk; nearest: the likest to each chunk",
+    )
     known_facts: str | None = Field(
         None,
         description="JSON lines of sentences with their facts, in the schema's types; extraction is guided "
@@ -332,6 +355,7 @@ class Settings(Section):
     embedder: EmbedderSettings = EmbedderSettings()
     corpus: CorpusSettings = CorpusSettings()
     chunk: ChunkSettings = ChunkSettings()
+    prompts: PromptSettings = PromptSettings()
     extract: ExtractSettings = ExtractSettings()
     resolve: ResolveSettings = ResolveSettings()
     evolve: EvolveSettings = EvolveSettings()

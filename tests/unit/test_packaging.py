@@ -131,7 +131,7 @@ class TestTheWheel:
         names = set(zipfile.ZipFile(wheel).namelist())
 
         assert {"hornbeam/py.typed", "hornbeam_kernels/py.typed"} <= names
-        assert "hornbeam/extract/prompts/extract.txt" in names
+        assert "hornbeam/prompts/en/extraction.txt" in names
         seeds = {f"hornbeam/seed_schemas/{file.name}" for file in (ROOT / "schemas").glob("*.json")}
         assert seeds
         assert seeds <= names

@@ -40,7 +40,7 @@ def check_results(ledger: Ledger) -> list[Finding]:
         no_text += sorted(set(ids) - ledger.present("document", ids))
         chunks = ledger.chunks(ids)
         keys = {
-            chunk.chunk_id: recipe.extraction_key(chunk.text_hash, row.chunking)
+            chunk.chunk_id: recipe.extraction_key(chunk.text_hash, row.chunking, row.language)
             for row in rows
             for chunk in chunks[row.document_id]
         }

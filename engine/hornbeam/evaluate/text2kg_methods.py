@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hornbeam.evaluate.fact_sets import FactSet, GoldSentence
-from hornbeam.extract.guided import GuidedExtractor, GuidedFact, as_extraction, strongest
+from hornbeam.extract.guided import GuidedExtractor
+from hornbeam.extract.guided_facts import GuidedFact, as_extraction, strongest
 from hornbeam.extract.known_facts import Encoder, Fact
 from hornbeam.extract.result import ChunkExtraction
 from hornbeam.extract.stages import Extractor

@@ -7,13 +7,13 @@ huge corpus has a graph within minutes; a later run with a model extracts the sa
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from hornbeam.corpus.boundaries import segment
 from hornbeam.errors import SchemaError
 from hornbeam.extract.noun_spans import NounSpan, noun_spans
-from hornbeam.extract.result import ChunkExtraction, FoundEntity, FoundRelation
+from hornbeam.extract.result import ChunkExtraction, ChunkText, FoundEntity, FoundRelation
 from hornbeam.grammar.spans import SpanLexicon
 from hornbeam.schema.model import GraphSchema, fold
 from hornbeam.settings import ExtractSettings
@@ -34,7 +34,7 @@ _CHUNKS_AT_ONCE = 256
 class CooccurrenceExtractor:
     """Extracts chunks by shape, repetition and sentences; what a chunk gives follows from its text alone."""
 
-    version = FAST_VERSION
+    versions: Mapping[str, str] = {"": FAST_VERSION}
 
     def __init__(self, schema: GraphSchema, settings: ExtractSettings) -> None:
         """
@@ -53,13 +53,13 @@ class CooccurrenceExtractor:
 
     def run(
         self,
-        chunks: Iterable[tuple[str, str]],
+        chunks: Iterable[ChunkText],
         on_progress: Callable[[int], None] = lambda in_flight: None,
     ) -> Iterator[tuple[str, ChunkExtraction]]:
         """As `Extractor.run`, in the order of the chunks."""
         source = iter(chunks)
         while some := list(islice(source, _CHUNKS_AT_ONCE)):
-            for key, text in some:
+            for key, text, *_ in some:
                 yield key, self.extract(text)
             on_progress(0)
 

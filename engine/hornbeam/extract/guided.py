@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,20 +18,15 @@ from numpy.typing import NDArray
 from hornbeam.corpus.boundaries import Boundary, segment
 from hornbeam.errors import ModelError
 from hornbeam.extract.fact_scores import SCORES_VERSION, FactFigures, probability
+from hornbeam.extract.guided_facts import GuidedFact, as_extraction, strongest
 from hornbeam.extract.known_facts import Encoder, KnownFacts, KnownSentence, Sentence
 from hornbeam.extract.predicates import Predicate, predicates
 from hornbeam.extract.reading import rounded
-from hornbeam.extract.result import (
-    ChunkExtraction,
-    FoundAttribute,
-    FoundEntity,
-    FoundRelation,
-    Reason,
-    StageUsage,
-)
+from hornbeam.extract.result import ChunkExtraction, ChunkText, Reason, StageUsage
 from hornbeam.grammar.facts import FactSlot, ReadFact, fact_grammar, line, read_facts
 from hornbeam.llm.conversations import Conversation, run_conversations
 from hornbeam.llm.protocol import Completion, LanguageModel, Request
+from hornbeam.prompts import Prompts, shipped_prompts
 from hornbeam.records import ChunkState
 from hornbeam.schema.model import GraphSchema
 from hornbeam.settings import ExtractSettings
@@ -40,6 +34,7 @@ from hornbeam.settings import ExtractSettings
 #: Part of the key of a stored result: raise it when what is asked or how it is read changes.
 GUIDED_VERSION = "guided 2"
 FACTS = "facts"
+TASK = "guided"
 
 #: A type is asked for from this many votes on, and the likeliest one in any case.
 _ASKED_FROM = 0.25
@@ -48,26 +43,12 @@ _TYPES_AT_ONCE = 9
 _HEAD_MARGIN, _TAIL_MARGIN = 0.15, 0.25
 #: Spans that may be a head, that may be a tail, and values, at most: a grammar has a literal for every pair.
 _ENDS_AT_ONCE = 24
-_TEXT_HEAD, _FACTS_HEAD = "Text: ", "Facts:\n"
+#: Begins every answer, in examples, too.
+_FACTS_HEAD = "Facts:\n"
 #: Sentences of a paragraph that together are no longer are asked about at once.
 _CHARACTERS_AT_ONCE = 400
 #: Separators and line breaks of one fact.
 _PUNCTUATION = 6
-
-
-@dataclass(frozen=True, slots=True)
-class GuidedFact:
-    """A fact of a sentence; places are characters of the chunk."""
-
-    head: str
-    head_type: str
-    head_place: tuple[int, int]
-    predicate: str
-    tail: str
-    tail_type: str  # "": a value
-    tail_place: tuple[int, int]
-    figures: FactFigures
-    confidence: float  # P(right)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,27 +72,24 @@ class GuidedExtractor:
         settings: ExtractSettings,
         known: Sequence[KnownSentence],
         encoder: Encoder,
+        prompts: Prompts | None = None,
     ) -> None:
         self.model = model
         self.known = KnownFacts(known, schema, encoder, settings.max_name_words)
         self._settings = settings
         self._predicates = predicates(schema)
         self._type_vectors = _type_vectors(schema, encoder)
-        self._system = files("hornbeam.extract.prompts").joinpath("guided.txt").read_text("utf-8").strip()
-
-    @property
-    def version(self) -> str:
-        digest = hashlib.sha256(self._system.encode())
-        for part in (GUIDED_VERSION, SCORES_VERSION, self.known.version):
-            digest.update(part.encode())
-        return digest.hexdigest()[:16]
+        self._prompts = prompts or shipped_prompts()
+        self.versions: Mapping[str, str] = {
+            language: self._version(language) for language in ("", *self._prompts.languages)
+        }
 
     def check_room(self, max_chunk_tokens: int) -> None:
         """
         Raises:
             ModelError: instructions, a chunk of one sentence and the answer do not fit the model's context.
         """
-        needed = self._count("") + max_chunk_tokens + self._settings.max_output_tokens
+        needed = self._count("", "") + max_chunk_tokens + self._settings.max_output_tokens
         if needed > self.model.max_model_len:
             raise ModelError(
                 f"the prompt, a chunk ({max_chunk_tokens} tokens) and an answer "
@@ -121,21 +99,21 @@ class GuidedExtractor:
 
     def run(
         self,
-        chunks: Iterable[tuple[str, str]],
+        chunks: Iterable[ChunkText],
         on_progress: Callable[[int], None] = lambda in_flight: None,
     ) -> Iterator[tuple[str, ChunkExtraction]]:
         """As `Extractor.run`: every chunk that goes in comes out, in any order."""
         source = iter(chunks)
 
         def following() -> Conversation[tuple[str, ChunkExtraction]] | None:
-            pair = next(source, None)
-            return None if pair is None else self.extract(*pair)
+            chunk = next(source, None)
+            return None if chunk is None else self.extract(*chunk)
 
         yield from run_conversations(self.model, following, self._settings.window, on_progress)
 
-    def extract(self, key: str, text: str) -> Conversation[tuple[str, ChunkExtraction]]:
+    def extract(self, key: str, text: str, language: str = "") -> Conversation[tuple[str, ChunkExtraction]]:
         """The calls of one chunk, all at once; those that failed again, `retries` times."""
-        waiting = self._questions(key, text)
+        waiting = self._questions(key, text, language)
         facts: list[GuidedFact] = []
         usage = StageUsage()
         reasons: dict[Reason, None] = {}
@@ -177,7 +155,7 @@ class GuidedExtractor:
 
     def facts(self, key: str, text: str) -> Conversation[list[GuidedFact]]:
         """Every fact that the model gave for a text, the weak ones too: what scores are fitted on."""
-        asked = self._questions(key, text)
+        asked = self._questions(key, text, "")
         completions = (yield [question.request for question in asked]) if asked else []
         return [
             fact
@@ -185,7 +163,13 @@ class GuidedExtractor:
             for fact in self._all_facts(question, completion)
         ]
 
-    def _questions(self, key: str, text: str) -> list[_Asked]:
+    def _version(self, language: str) -> str:
+        digest = hashlib.sha256(self._prompts.text(TASK, language).content.encode())
+        for part in (GUIDED_VERSION, SCORES_VERSION, self.known.version):
+            digest.update(part.encode())
+        return digest.hexdigest()[:16]
+
+    def _questions(self, key: str, text: str, language: str) -> list[_Asked]:
         places = _questions_of(text)
         sentences = self.known.read([sentence for _, sentence in places])
         asked = []
@@ -195,7 +179,7 @@ class GuidedExtractor:
             if slots:
                 request = Request(
                     f"{key}/{number}" if number else key,
-                    self._prompt(sentence),
+                    self._prompt(sentence, language),
                     self._settings.max_output_tokens,
                     grammar=fact_grammar(slots),
                     temperature=self._settings.temperature,
@@ -245,24 +229,30 @@ class GuidedExtractor:
         ranked = sorted(spans, key=lambda span: -likeness[span])[:_ENDS_AT_ONCE]
         return [span for span in ranked if likeness[span] >= least]
 
-    def _prompt(self, sentence: Sentence) -> str:
+    def _prompt(self, sentence: Sentence, language: str) -> str:
         """Instructions, the nearest examples that fit (the nearest last), the sentence."""
-        user = f"{_TEXT_HEAD}{self.model.neutralise(sentence.text)}"
-        room = self.model.max_model_len - self._settings.max_output_tokens - self._count(user)
+        prompt = self._prompts.text(TASK, language)
+        room = self.model.max_model_len - self._settings.max_output_tokens
+        room -= self._count(sentence.text, language)
         shown: list[str] = []
         for index in self.known.nearest(sentence):
             if len(shown) == self._settings.examples:
                 break
             text, facts = self.known.example(index)
             lines = "\n".join(line(name, head, tail) for head, name, tail in facts)
-            example = f"{_TEXT_HEAD}{self.model.neutralise(text)}\n{_FACTS_HEAD}{lines}"
+            example = self.model.neutralise(f"{prompt.ask(text=text)}\n{_FACTS_HEAD}{lines}")
             room -= self.model.tokenizer.count(example) + 2
             if facts and room >= 0:
                 shown.insert(0, example)
-        return self.model.chat_prompt("\n\n".join([self._system, *shown]), user) + _FACTS_HEAD
+        return self._filled(sentence.text, language, shown)
 
-    def _count(self, user: str) -> int:
-        return self.model.tokenizer.count(self.model.chat_prompt(self._system, user) + _FACTS_HEAD)
+    def _filled(self, text: str, language: str, examples: Sequence[str]) -> str:
+        prompt = self._prompts.text(TASK, language)
+        system = prompt.instruct(examples="\n\n".join(examples))
+        return self.model.chat_prompt(system, prompt.ask(text=self.model.neutralise(text))) + _FACTS_HEAD
+
+    def _count(self, text: str, language: str) -> int:
+        return self.model.tokenizer.count(self._filled(text, language, ()))
 
     def _all_facts(self, asked: _Asked, completion: Completion) -> list[GuidedFact]:
         sentence = asked.sentence
@@ -327,61 +317,6 @@ def _questions_of(text: str) -> list[tuple[int, str]]:
         if stripped := written.strip():
             found.append((start + len(written) - len(written.lstrip()), stripped))
     return found
-
-
-def strongest(ranked: Sequence[GuidedFact], threshold: float) -> list[GuidedFact]:
-    """Of facts by falling confidence those from the threshold on and the first; every tail once."""
-    kept: list[GuidedFact] = []
-    taken: set[str] = set()
-    for fact in ranked:
-        if fact.tail not in taken and (not kept or fact.confidence >= threshold):
-            taken.add(fact.tail)
-            kept.append(fact)
-    return kept
-
-
-def as_extraction(facts: Sequence[GuidedFact]) -> ChunkExtraction:
-    """Entities are the ends of facts; a name with two types is two."""
-    entities: dict[tuple[str, str], FoundEntity] = {}
-    relations: dict[tuple[int, str, int], FoundRelation] = {}
-    attributes: dict[tuple[int, str, str], FoundAttribute] = {}
-
-    def entity(name: str, entity_type: str, place: tuple[int, int], confidence: float) -> int:
-        key = (name, entity_type)
-        known = entities.get(key)
-        entities[key] = FoundEntity(
-            name=name,
-            type=entity_type,
-            confidence=max(confidence, known.confidence if known else 0.0),
-            spans=tuple(sorted({*(known.spans if known else ()), place})),
-        )
-        return list(entities).index(key)
-
-    for fact in facts:
-        head = entity(fact.head, fact.head_type, fact.head_place, fact.confidence)
-        if not fact.tail_type:
-            attributes.setdefault(
-                (head, fact.predicate, fact.tail),
-                FoundAttribute(
-                    entity=head,
-                    type=fact.predicate,
-                    value=fact.tail,
-                    start=fact.tail_place[0],
-                    end=fact.tail_place[1],
-                    confidence=fact.confidence,
-                ),
-            )
-            continue
-        tail = entity(fact.tail, fact.tail_type, fact.tail_place, fact.confidence)
-        relations.setdefault(
-            (head, fact.predicate, tail),
-            FoundRelation(head=head, type=fact.predicate, tail=tail, confidence=fact.confidence),
-        )
-    return ChunkExtraction(
-        entities=tuple(entities.values()),
-        relations=tuple(relations.values()),
-        attributes=tuple(attributes.values()),
-    )
 
 
 def _is_value(kind: str) -> bool:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
 from hornbeam.records import ChunkState
+
+#: Key and text of a chunk to extract, and the language that it is written in, where that is known.
+ChunkText: TypeAlias = tuple[str, str] | tuple[str, str, str]
 
 
 class Reason(StrEnum):

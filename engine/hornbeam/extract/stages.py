@@ -8,17 +8,19 @@ the first call's key-value blocks are still in the cache. What a call cannot giv
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
 from hornbeam.errors import ModelError
 from hornbeam.extract.forms import EntityForm, Form, Question, Read, RelationForm
+from hornbeam.extract.known_facts import Encoder
 from hornbeam.extract.ladder import Call, Ladder, Piece, with_types
-from hornbeam.extract.prompts import ExtractionPrompt
+from hornbeam.extract.prompts import ExtractionPrompt, ExtractionPrompts
 from hornbeam.extract.reading import ReadEntities, ReadRelations, merge_entities, merge_facts
 from hornbeam.extract.result import (
     ChunkExtraction,
+    ChunkText,
     FoundAttribute,
     FoundEntity,
     FoundRelation,
@@ -30,6 +32,7 @@ from hornbeam.extract.room import ItemLimits
 from hornbeam.grammar.spans import SpanLexicon
 from hornbeam.llm.conversations import Conversation, run_conversations
 from hornbeam.llm.protocol import Completion, LanguageModel, Request
+from hornbeam.prompts import Prompts, shipped_prompts
 from hornbeam.records import ChunkState
 from hornbeam.schema.model import GraphSchema
 from hornbeam.settings import ExtractSettings
@@ -48,6 +51,7 @@ class _Work:
     """What became of one chunk so far."""
 
     key: str
+    prompt: ExtractionPrompt
     reasons: dict[Reason, None] = field(default_factory=dict)  # in the order in which they came
     rungs: Counter[Rung] = field(default_factory=Counter)
     usage: dict[str, StageUsage] = field(default_factory=dict)
@@ -79,10 +83,15 @@ class _Work:
 
 
 class Extractor:
-    """Extracts chunks with one model, one schema and one prompt.
+    """Extracts chunks with one model and one schema.
 
     Args:
         too_large: whether a grammar costs more than it may; its call is then made in parts.
+        prompts: None: the shipped ones.
+        encoder: where the settings ask for the nearest examples.
+
+    Raises:
+        UsageError: the file of examples cannot be used.
     """
 
     def __init__(
@@ -91,6 +100,8 @@ class Extractor:
         schema: GraphSchema,
         settings: ExtractSettings,
         too_large: Callable[[str], bool] = lambda grammar: False,
+        prompts: Prompts | None = None,
+        encoder: Encoder | None = None,
     ) -> None:
         self.model = model
         self._schema = schema
@@ -98,12 +109,12 @@ class Extractor:
         self._too_large = too_large
         self._limits = ItemLimits(schema, model.tokenizer, settings)
         self._ladder = Ladder(settings, model.max_model_len)
-        self.prompt = ExtractionPrompt(schema, model, settings.examples)
+        self.prompts = ExtractionPrompts(prompts or shipped_prompts(), schema, model, settings, encoder)
 
     @property
-    def version(self) -> str:
-        """The prompt's: part of the key of stored results."""
-        return self.prompt.version
+    def versions(self) -> Mapping[str, str]:
+        """The prompts' by language, "" for all others: part of the key of stored results."""
+        return self.prompts.versions
 
     @property
     def window(self) -> int:
@@ -111,15 +122,17 @@ class Extractor:
         return self._settings.window
 
     def check_room(self, max_chunk_tokens: int) -> None:
-        """
+        """In another language than the first the prompt may be longer; the ladder then splits full chunks.
+
         Raises:
             ModelError: prompt, a full chunk and the answers do not fit the model's context.
         """
         # Stage two reads the entities that stage one wrote.
-        needed = self.prompt.fixed_tokens + max_chunk_tokens + 2 * self._settings.max_output_tokens
+        fixed = self.prompts.of("").fixed_tokens
+        needed = fixed + max_chunk_tokens + 2 * self._settings.max_output_tokens
         if needed > self.model.max_model_len:
             raise ModelError(
-                f"the prompt ({self.prompt.fixed_tokens} tokens), a chunk ({max_chunk_tokens}) and two "
+                f"the prompt ({fixed} tokens), a chunk ({max_chunk_tokens}) and two "
                 f"answers (2 x {self._settings.max_output_tokens}) need {needed} tokens of context, and the "
                 f"model has {self.model.max_model_len}; lower chunk.max_tokens or "
                 "extract.max_output_tokens, or raise model.max_model_len"
@@ -127,10 +140,10 @@ class Extractor:
 
     def run(
         self,
-        chunks: Iterable[tuple[str, str]],
+        chunks: Iterable[ChunkText],
         on_progress: Callable[[int], None] = lambda in_flight: None,
     ) -> Iterator[tuple[str, ChunkExtraction]]:
-        """Extract `(key, text)` pairs lazily; yields `(key, result)` as chunks finish, in any order.
+        """Extract chunks lazily; yields `(key, result)` as chunks finish, in any order.
 
         At most `settings.window` calls are on their way at once. Every chunk that goes in comes out, also
         one whose calls fail.
@@ -138,14 +151,14 @@ class Extractor:
         source = iter(chunks)
 
         def following() -> Conversation[tuple[str, ChunkExtraction]] | None:
-            pair = next(source, None)
-            return None if pair is None else self.extract(*pair)
+            chunk = next(source, None)
+            return None if chunk is None else self.extract(*chunk)
 
         yield from run_conversations(self.model, following, self.window, on_progress)
 
-    def extract(self, key: str, text: str) -> Conversation[tuple[str, ChunkExtraction]]:
+    def extract(self, key: str, text: str, language: str = "") -> Conversation[tuple[str, ChunkExtraction]]:
         """The calls of one chunk."""
-        work = _Work(key)
+        work = _Work(key, self.prompts.of(text, language))
         whole = Piece(0, SpanLexicon(text, self._settings.max_name_words))
         entities = yield from self._entities(work, whole)
         relations, attributes = (yield from self._facts(work, whole, entities)) if entities else ((), ())
@@ -165,7 +178,7 @@ class Extractor:
         )
 
     def _entities(self, work: _Work, whole: Piece) -> _Asking[tuple[FoundEntity, ...]]:
-        form = EntityForm(self.prompt, self._limits, self._settings)
+        form = EntityForm(work.prompt, self._limits, self._settings)
         names_alone = with_types(self._schema, relation_types=(), attribute_types=())
         reads = yield from self._ask(work, form, self._ladder.first(whole, names_alone))
         work.count(reads)
@@ -174,7 +187,7 @@ class Extractor:
     def _facts(
         self, work: _Work, whole: Piece, entities: tuple[FoundEntity, ...]
     ) -> _Asking[tuple[tuple[FoundRelation, ...], tuple[FoundAttribute, ...]]]:
-        form = RelationForm(self.prompt, self._limits, self._settings, entities)
+        form = RelationForm(work.prompt, self._limits, self._settings, entities)
         reads = yield from self._ask(work, form, self._ladder.first(whole, self._schema))
         work.count(reads)
         return merge_facts(reads)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -10,18 +10,19 @@ from hornbeam.errors import UsageError
 from hornbeam.extract.cooccurrence import CooccurrenceExtractor
 from hornbeam.extract.guided import GuidedExtractor
 from hornbeam.extract.known_facts import Encoder, read_known_sentences
-from hornbeam.extract.result import ChunkExtraction
+from hornbeam.extract.result import ChunkExtraction, ChunkText
 from hornbeam.extract.stages import Extractor
 from hornbeam.llm.grammar_check import GrammarCheck
 from hornbeam.llm.protocol import LanguageModel
+from hornbeam.prompts import Prompts
 from hornbeam.schema.model import GraphSchema
 from hornbeam.settings import ExtractSettings
 
 
 class ChunkExtractor(Protocol):
     @property
-    def version(self) -> str:
-        """Part of the key of stored results."""
+    def versions(self) -> Mapping[str, str]:
+        """Part of the key of stored results: of the prompts by language, "" for all others."""
         ...
 
     def check_room(self, max_chunk_tokens: int) -> None:
@@ -29,27 +30,34 @@ class ChunkExtractor(Protocol):
         ...
 
     def run(
-        self, chunks: Iterable[tuple[str, str]], on_progress: Callable[[int], None]
+        self, chunks: Iterable[ChunkText], on_progress: Callable[[int], None]
     ) -> Iterator[tuple[str, ChunkExtraction]]:
-        """Extract `(key, text)` pairs lazily; every chunk that goes in comes out, in any order."""
+        """Extract chunks lazily; every chunk that goes in comes out, in any order."""
         ...
 
 
 def chunk_extractor(
-    model: LanguageModel, schema: GraphSchema, settings: ExtractSettings, encoder: Encoder
+    model: LanguageModel,
+    schema: GraphSchema,
+    settings: ExtractSettings,
+    encoder: Encoder,
+    prompts: Prompts | None = None,
 ) -> ChunkExtractor:
     """The extractor that the settings ask for.
 
+    Args:
+        prompts: None: the shipped ones.
+
     Raises:
-        UsageError: the known facts cannot be read, or none has a type of the schema.
+        UsageError: known facts or examples cannot be read, or none has a type of the schema.
     """
     if settings.tier == "fast":
         return CooccurrenceExtractor(schema, settings)
     if settings.known_facts is not None:
         file = Path(settings.known_facts)
-        guided = GuidedExtractor(model, schema, settings, read_known_sentences(file), encoder)
+        guided = GuidedExtractor(model, schema, settings, read_known_sentences(file), encoder, prompts)
         if not len(guided.known):
             raise UsageError(f"known facts {file}: no fact has a type of schema '{schema.name}'")
         return guided
     check = GrammarCheck(model.tokenizer.directory, settings.grammar_seconds)
-    return Extractor(model, schema, settings, check.too_large)
+    return Extractor(model, schema, settings, check.too_large, prompts, encoder)

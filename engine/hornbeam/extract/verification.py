@@ -10,23 +10,21 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
-from string import Template
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from hornbeam.extract.result import ChunkExtraction, ChunkVerification, StageUsage
 from hornbeam.extract.stages import Extractor
 from hornbeam.llm.conversations import Conversation, run_conversations
 from hornbeam.llm.protocol import Completion, Request
+from hornbeam.prompts import Prompts, shipped_prompts
 from hornbeam.schema.model import GraphSchema
 from hornbeam.settings import ExtractSettings
 
 #: What becomes of a chunk.
 Outcome = ChunkExtraction | ChunkVerification
 
-STAGE = "verification"
+TASK = STAGE = "verification"
 GRAMMAR = 'root ::= "yes" | "no"'
 #: "yes" and "no" are a token or two, and one ends the answer.
 _ANSWER_TOKENS = 4
@@ -40,22 +38,27 @@ class Chunk:
     text: str
     extraction: ChunkExtraction | None = None
     document_id: str = ""  # the first that has this text
+    language: str = ""
 
 
 class Verifier:
     """Asks about the facts of chunks, with the model and the prompt that an extractor found them with."""
 
-    def __init__(self, extractor: Extractor, schema: GraphSchema, settings: ExtractSettings) -> None:
+    def __init__(
+        self,
+        extractor: Extractor,
+        schema: GraphSchema,
+        settings: ExtractSettings,
+        prompts: Prompts | None = None,
+    ) -> None:
         self._extractor = extractor
         self._settings = settings
-        self._prompt = extractor.prompt
+        self._prompts = prompts or shipped_prompts()
         self._descriptions = {
             item.name: item.description for item in (*schema.relation_types, *schema.attribute_types)
         }
         #: part of the key of a stored verification
-        self.version = hashlib.sha256(f"{self._prompt.version} {_template()} {GRAMMAR}".encode()).hexdigest()[
-            :16
-        ]
+        self.version = self._version()
 
     def run(
         self, chunks: Iterable[Chunk], on_progress: Callable[[int], None] = lambda in_flight: None
@@ -68,7 +71,7 @@ class Verifier:
         """
         source = iter(chunks)
         found: deque[Chunk] = deque()  # whose facts are to be verified
-        texts: dict[str, str] = {}  # of the chunks that are being extracted
+        extracting: dict[str, Chunk] = {}
 
         def following() -> Conversation[tuple[str, Outcome]] | None:
             if not found:
@@ -76,23 +79,23 @@ class Verifier:
                 if chunk is None:
                     return None
                 if chunk.extraction is None:
-                    texts[chunk.key] = chunk.text
-                    return self._extractor.extract(chunk.key, chunk.text)
+                    extracting[chunk.key] = chunk
+                    return self._extractor.extract(chunk.key, chunk.text, chunk.language)
                 found.append(chunk)
             known = found.popleft()
-            return self.verify(known.key, known.text, known.extraction or ChunkExtraction())
+            return self.verify(known.key, known.text, known.extraction or ChunkExtraction(), known.language)
 
         for key, outcome in run_conversations(
             self._extractor.model, following, self._settings.window, on_progress
         ):
             yield key, outcome
             if isinstance(outcome, ChunkExtraction):
-                text = texts.pop(key)
+                chunk = extracting.pop(key)
                 if outcome.facts:
-                    found.append(Chunk(key, text, outcome))
+                    found.append(replace(chunk, extraction=outcome))
 
     def verify(
-        self, key: str, text: str, extraction: ChunkExtraction
+        self, key: str, text: str, extraction: ChunkExtraction, language: str = ""
     ) -> Conversation[tuple[str, ChunkVerification]]:
         """One call for each relation and attribute, all at once; those that fail again, up to the retries."""
         statements = [
@@ -105,6 +108,18 @@ class Verifier:
                 for fact in extraction.attributes
             ),
         ]
+        prompt, asking = self._extractor.prompts.of(text, language), self._prompts.text(TASK, language)
+
+        def request(place: int) -> Request:
+            question = asking.ask(statement=self._statement(*statements[place]))
+            return Request(
+                f"{key}/{place}",
+                prompt.question(text, question),
+                _ANSWER_TOKENS,
+                grammar=GRAMMAR,
+                logprobs=True,
+            )
+
         answers: list[float | None] = [None] * len(statements)
         usage = StageUsage()
         detail = ""
@@ -112,7 +127,7 @@ class Verifier:
         for _ in range(1 + self._settings.retries):
             if not asked:
                 break
-            completions = yield [self._request(f"{key}/{place}", text, statements[place]) for place in asked]
+            completions = yield [request(place) for place in asked]
             failed = []
             for place, completion in zip(asked, completions, strict=True):
                 spent = completion.usage
@@ -130,21 +145,17 @@ class Verifier:
             usage={STAGE: usage} if usage.calls else {},
         )
 
-    def _request(self, request_id: str, text: str, statement: Sequence[str]) -> Request:
-        return Request(
-            request_id,
-            self._prompt.question(text, self._question(*statement)),
-            _ANSWER_TOKENS,
-            grammar=GRAMMAR,
-            logprobs=True,
-        )
-
-    def _question(self, subject: str, predicate: str, value: str) -> str:
+    def _statement(self, subject: str, predicate: str, value: str) -> str:
         # An import has types of its own.
         description = self._descriptions.get(predicate, "")
         meaning = f" ({description})" if description else ""
-        statement = f"{subject} {predicate.replace('_', ' ')} {value}{meaning}"
-        return Template(_template()).substitute(statement=statement).strip()
+        return f"{subject} {predicate.replace('_', ' ')} {value}{meaning}"
+
+    def _version(self) -> str:
+        digest = hashlib.sha256(GRAMMAR.encode())
+        for language, version in sorted(self._extractor.versions.items()):
+            digest.update(f"{language} {version} {self._prompts.text(TASK, language).content}".encode())
+        return digest.hexdigest()[:16]
 
 
 def probability_of_yes(completion: Completion) -> float | None:
@@ -160,8 +171,3 @@ def probability_of_yes(completion: Completion) -> float | None:
         return None
     probability = math.exp(min(0.0, sum(token.logprob for token in completion.tokens)))
     return round(probability if said == "yes" else 1.0 - probability, 3)
-
-
-@cache
-def _template() -> str:
-    return files("hornbeam.extract.prompts").joinpath("verify.txt").read_text("utf-8")

@@ -9,18 +9,21 @@ from enum import StrEnum
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
+from hornbeam.corpus import detect_language
 from hornbeam.llm.batch import run_batches
 from hornbeam.llm.protocol import Completion, LanguageModel, Request, Usage
 from hornbeam.organise.communities import CommunityNode, GraphArrays, Hierarchy
 from hornbeam.organise.leaf_relations import LeafRelations
 from hornbeam.organise.prompts import (
     FREE_GRAMMAR,
+    TASK,
     VERSION,
     facts_that_fit,
     grounded_grammar,
     naming_prompt,
     read_naming,
 )
+from hornbeam.prompts import Prompts, shipped_prompts
 from hornbeam.records import content_id
 from hornbeam.schema.model import GraphSchema
 from hornbeam.settings import OrganiseSettings
@@ -72,6 +75,7 @@ class CommunityNamer:
         kept: name and summary of communities that nothing has changed, by id: neither asked nor looked up.
         on_named: told how many more communities have a name.
         stop: looked at before every request; what is in flight is kept first.
+        prompts: chosen by the language of a community's facts; None: the shipped ones.
     """
 
     def __init__(
@@ -87,6 +91,7 @@ class CommunityNamer:
         kept: Mapping[str, tuple[str, str]] | None = None,
         on_named: Callable[[int], None] = lambda named: None,
         stop: StopRequest | None = None,
+        prompts: Prompts | None = None,
     ) -> None:
         self._graph = graph
         self._relation_names = [relation.name.replace("_", " ") for relation in schema.relation_types]
@@ -98,6 +103,7 @@ class CommunityNamer:
         self._kept = kept or {}
         self._on_named = on_named
         self._stop = stop or StopRequest()
+        self._prompts = prompts or shipped_prompts()
         self._names = Names()
 
     def name(self, hierarchy: Hierarchy) -> Names:
@@ -134,8 +140,10 @@ class CommunityNamer:
 
     def _task(self, facts: Iterable[str]) -> _Task:
         shown = facts_that_fit(self._model, facts, _FACT_TOKENS)
-        grammar = grounded_grammar(shown) if self._grounded else None
-        return _Task(naming_prompt(self._model, shown), grammar or FREE_GRAMMAR)
+        language = self._prompts.language_of(detect_language("\n".join(shown)))
+        grammar = grounded_grammar(shown, language) if self._grounded else None
+        text = self._prompts.text(TASK, language)
+        return _Task(naming_prompt(self._model, text, shown), grammar or FREE_GRAMMAR)
 
     def _write(self, tasks: dict[str, _Task]) -> None:
         """Fill in what the ledger has, ask for the rest, try again what was cut short."""

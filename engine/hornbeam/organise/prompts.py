@@ -1,4 +1,7 @@
-"""How a community is put to the model, and the grammar of its name and summary."""
+"""How a community is put to the model, and the grammar of its name and summary.
+
+Instructions and example are the prompt files' (`hornbeam.prompts`, task `naming`).
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,10 @@ import regex
 
 from hornbeam.grammar.ebnf import alternatives, json_inner, literal
 from hornbeam.llm.protocol import LanguageModel
+from hornbeam.prompts import DEFAULT_LANGUAGE, PromptText
 
-VERSION = "2"
-
-_INSTRUCTIONS = """\
-You name topics. Read the facts and answer with a short name for what they are about and one sentence that \
-says what they tell. Use only what the facts say.
-
-Example facts:
-- Lena Sorvik: founded: Sorvik Optics
-- Sorvik Optics: located in: Quillhaven
-- Lena Sorvik: received award: Larch Prize
-Example answer: {"name":"Lena Sorvik and Sorvik Optics","summary":"Lena Sorvik, who won the Larch Prize, \
-founded Sorvik Optics in Quillhaven."}"""
+TASK = "naming"
+VERSION = "3"
 
 OPENING = '{"name":"'
 #: Any words. A word is bounded, and the number of words: the answer always ends, in any script. A name and a
@@ -32,13 +26,14 @@ word ::= [^"\\ \x00-\x1f]{1,24}
 """.strip()
 
 
-_SENTENCE_WORDS = """
+_ENGLISH = """
 a after also an and are as at be been before between both but by during for from had has have in into is it
 its more of on one or other over since that the their these they this to under until was were where which who
 whose with
 """
-#: Words that no fact need hold, to make a sentence of those that stand in the facts.
-CONNECTING = tuple(_SENTENCE_WORDS.split())
+_CHINESE = "的 了 和 与 及 是 在 于 由 为 被 把 从 向 到 有 曾 后 并 也 其 他 她 它 这 该"
+#: Words that no fact need hold, to make a sentence of those that stand in the facts; by language.
+CONNECTING = {"en": tuple(_ENGLISH.split()), "zh": tuple(_CHINESE.split())}
 _WORD = regex.compile(r"[\p{L}\p{M}\p{N}]+(?:['’.\-&/][\p{L}\p{M}\p{N}]+)*")
 #: Longer runs, of scripts without blanks, are cut.
 _LONGEST_WORD = 24
@@ -64,9 +59,9 @@ def facts_that_fit(model: LanguageModel, facts: Iterable[str], token_budget: int
     return shown
 
 
-def naming_prompt(model: LanguageModel, facts: Sequence[str]) -> str:
+def naming_prompt(model: LanguageModel, text: PromptText, facts: Sequence[str]) -> str:
     lines = "\n".join(f"- {fact}" for fact in facts)
-    return model.chat_prompt(_INSTRUCTIONS, "Facts:\n" + lines) + OPENING
+    return model.chat_prompt(text.instruct(), text.ask(facts=lines)) + OPENING
 
 
 def words_of_facts(facts: Iterable[str]) -> list[str]:
@@ -80,14 +75,20 @@ def words_of_facts(facts: Iterable[str]) -> list[str]:
     return list(words)
 
 
-def grounded_grammar(facts: Sequence[str]) -> str | None:
+def grounded_grammar(facts: Sequence[str], language: str = DEFAULT_LANGUAGE) -> str | None:
     """A name and a summary of the words of the facts and of connecting ones: nobody can be in them who is not
-    in the facts, least of all from the example in the prompt. None where the facts hold no word."""
+    in the facts, least of all from the example in the prompt. None where the facts hold no word.
+
+    Args:
+        language: of the connecting words; English ones where it has none.
+    """
     words = words_of_facts(facts)
     if not words:
         return None
     known = alternatives(literal(json_inner(word)) for word in words)
-    connecting = alternatives(literal(word) for word in CONNECTING)
+    connecting = alternatives(
+        literal(word) for word in CONNECTING.get(language, CONNECTING[DEFAULT_LANGUAGE])
+    )
     return "\n".join(
         (
             'root ::= known more{0,7} "\\",\\"summary\\":\\"" known more{0,29} ("." | "") "\\"}"',

@@ -77,7 +77,7 @@ def extract_chunks(
             results.write()
 
         outcomes: Iterator[tuple[str, Outcome]] = (
-            extractor.run(((chunk.key, chunk.text) for chunk in missing()), waiting)
+            extractor.run(((chunk.key, chunk.text, chunk.language) for chunk in missing()), waiting)
             if verifier is None
             else verifier.run(missing(), waiting)
         )
@@ -113,7 +113,7 @@ def _chunks_of(
     """The documents' chunks with the keys of their results, and the keys whose result is there and final."""
     of_document = ledger.chunks(row.document_id for row in rows)
     chunks = [
-        (recipe.extraction_key(chunk.text_hash, row.chunking), chunk)
+        (recipe.extraction_key(chunk.text_hash, row.chunking, row.language), chunk)
         for row in rows
         for chunk in of_document[row.document_id]
     ]
@@ -152,9 +152,11 @@ def _missing(
                 asked.add(key)
                 wanted.append((key, chunk))
         texts = read_texts(ledger, [chunk.document_id for _, chunk in wanted])
+        language_of = {row.document_id: row.language for row in rows}
         for key, chunk in wanted:
             text = texts[chunk.document_id][chunk.start : chunk.end]
-            yield Chunk(key, text, unverified.get(key), chunk.document_id)
+            language = language_of[chunk.document_id]
+            yield Chunk(key, text, unverified.get(key), chunk.document_id, language)
 
 
 def _degraded(ledger: Ledger, keys: list[str]) -> set[str]:

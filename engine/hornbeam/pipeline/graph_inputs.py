@@ -43,7 +43,7 @@ def graph_inputs(ledger: Ledger, recipe: Recipe, verify_threshold: float) -> Ite
         texts = read_texts(ledger, [row.document_id for row in rows])
         chunks = ledger.chunks(row.document_id for row in rows)
         keys = {
-            chunk.chunk_id: recipe.extraction_key(chunk.text_hash, row.chunking)
+            chunk.chunk_id: recipe.extraction_key(chunk.text_hash, row.chunking, row.language)
             for row in rows
             for chunk in chunks[row.document_id]
         }

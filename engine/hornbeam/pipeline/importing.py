@@ -64,7 +64,7 @@ def _take(document: ImportedDocument, ledger: Ledger, run: int, report: ReadingR
         key = content_id("t", text, payload)
         chunk_id = content_id("c", document_id, str(chunk.start), str(chunk.end))
         rows.append(ChunkRow(chunk_id, document_id, chunk.start, chunk.end, len(text.split()), key))
-        results[Recipe("", "").extraction_key(key, chunking)] = payload
+        results[Recipe("", "").extraction_key(key, chunking, "")] = payload
     # Results that were lost are known again by importing them again.
     known = ledger.chunking_of(document_id) == chunking and ledger.present("vocabulary", [document_id])
     if not known or len(ledger.present("extraction", results)) < len(results):

@@ -15,10 +15,11 @@ from hornbeam.llm.protocol import LanguageModel
 from hornbeam.pipeline.graph_inputs import portions, read_texts
 from hornbeam.pipeline.recipe import Recipe, make_recipe
 from hornbeam.progress import Progress
+from hornbeam.prompts import Prompts
 from hornbeam.schema.evolution import NewType, added_types
 from hornbeam.schema.model import GraphSchema
 from hornbeam.settings import Settings
-from hornbeam.store.ledger import ChunkRow, Ledger
+from hornbeam.store.ledger import ChunkRow, DocumentRow, Ledger
 from hornbeam.store.schemas import ancestors
 
 #: Texts in which a type was seen that its likeness is measured on.
@@ -55,6 +56,7 @@ def inherit_results(
     model: LanguageModel,
     embedder: TextEmbedder,
     progress: Progress,
+    prompts: Prompts | None = None,
 ) -> None:
     """Give every chunk without a result that of the nearest older version, unless a new type touches it.
 
@@ -65,13 +67,13 @@ def inherit_results(
     for older in ancestors(index, schema):
         new_types = added_types(older, schema)
         if new_types is not None:
-            version = chunk_extractor(model, older, settings.extract, embedder).version
+            versions = chunk_extractor(model, older, settings.extract, embedder, prompts).versions
             limits = settings.evolve
             seen = _seen_texts(ledger, new_types)
             touch = Touch(
                 new_types, ledger.types, embedder, limits.touch_similarity, seen, limits.touch_share
             )
-            steps.append((make_recipe(settings, older, model.identity, version), touch))
+            steps.append((make_recipe(settings, older, model.identity, versions), touch))
     if not steps:
         return
     with progress.stage("compare schemas", ledger.counts()["chunks"], "chunks") as stage:
@@ -107,15 +109,15 @@ def _seen_texts(ledger: Ledger, types: Sequence[NewType]) -> dict[tuple[str, str
     }
 
 
-#: A chunk, the key of its extraction, the chunking of its document.
-_KeyedChunk = tuple[ChunkRow, str, str]
+#: A chunk, the key of its extraction, its document.
+_KeyedChunk = tuple[ChunkRow, str, DocumentRow]
 
 
 def _keyed_chunks(ledger: Ledger, recipe: Recipe) -> Iterator[list[_KeyedChunk]]:
     for rows in portions(ledger):
         found = ledger.chunks(row.document_id for row in rows)
         yield [
-            (chunk, recipe.extraction_key(chunk.text_hash, row.chunking), row.chunking)
+            (chunk, recipe.extraction_key(chunk.text_hash, row.chunking, row.language), row)
             for row in rows
             for chunk in found[row.document_id]
         ]
@@ -124,13 +126,13 @@ def _keyed_chunks(ledger: Ledger, recipe: Recipe) -> Iterator[list[_KeyedChunk]]
 def _take_over(ledger: Ledger, chunks: Sequence[_KeyedChunk], steps: Sequence[tuple[Recipe, Touch]]) -> None:
     keys = [key for _, key, _ in chunks]
     done = ledger.present("extraction", keys) | ledger.failures(keys).keys()
-    open_chunks = {key: (chunk, chunking) for chunk, key, chunking in chunks if key not in done}
+    open_chunks = {key: (chunk, row) for chunk, key, row in chunks if key not in done}
     for older, touch in steps:
         if not open_chunks:
             return
         old_keys = {
-            key: older.extraction_key(chunk.text_hash, chunking)
-            for key, (chunk, chunking) in open_chunks.items()
+            key: older.extraction_key(chunk.text_hash, row.chunking, row.language)
+            for key, (chunk, row) in open_chunks.items()
         }
         failed = ledger.failures(old_keys.values())
         payloads = ledger.get_many("extraction", (key for key in old_keys.values() if key not in failed))

@@ -188,7 +188,7 @@ class Proposing:
         for rows in portions(self._ledger):
             found = self._ledger.chunks(row.document_id for row in rows)
             chunks = [
-                (chunk, self._recipe.extraction_key(chunk.text_hash, row.chunking))
+                (chunk, self._recipe.extraction_key(chunk.text_hash, row.chunking, row.language))
                 for row in rows
                 for chunk in found[row.document_id]
                 if chunk.text_hash in chosen

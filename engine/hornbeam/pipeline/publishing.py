@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -23,6 +23,7 @@ from hornbeam.pipeline.graph_inputs import graph_inputs
 from hornbeam.pipeline.inheritance import inherited_results
 from hornbeam.pipeline.recipe import Recipe, version_recipe
 from hornbeam.progress import Progress, Stage
+from hornbeam.prompts import Prompts, shipped_prompts
 from hornbeam.resolve.consolidate import Consolidated, write_graph_tables
 from hornbeam.resolve.separations import read_separations
 from hornbeam.resolve.staging import DocumentInput
@@ -106,7 +107,7 @@ class Publisher:
     """Makes versions of one index.
 
     `schema` is the graph's, with the types of imported facts. Without a `model` communities are named from
-    their facts. `texts_read_by` and `prompt_version` are for the manifest.
+    their facts. `texts_read_by` and `prompt_versions` are for the manifest.
     """
 
     index: Path
@@ -116,11 +117,12 @@ class Publisher:
     texts_read_by: dict[str, Any]
     embedder: TextEmbedder
     recipe: Recipe
-    prompt_version: str
+    prompt_versions: Mapping[str, str]
     progress: Progress
     timed: Timer
     probe: Callable[[Path], Gate | None] | None = None  # retrieval of the frozen questions, if there are any
     stop: StopRequest = field(default_factory=StopRequest)
+    prompts: Prompts = field(default_factory=shipped_prompts)
 
     def inputs(self, ledger: Ledger, unsettled: Collection[str]) -> str:
         """Of the version that `publish` would make."""
@@ -152,9 +154,10 @@ class Publisher:
             ("schema", "hash", self.schema.hash()),
             ("model", "fingerprint", self.texts_read_by["fingerprint"]),
             ("embedder", "fingerprint", self.embedder.fingerprint),
+            ("prompt", "all", self.recipe.prompts),
             ("settings", "organise", self.settings.organise.model_dump(mode="json")),
         )
-        same = all(base.manifest[section][name] == value for section, name, value in made_with)
+        same = all(base.manifest[section].get(name) == value for section, name, value in made_with)
         return base if same and base.manifest["hornbeam"] == hornbeam.__version__ else None
 
     def _write(self, ledger: Ledger, run: int, inputs: str, building: Path, base: Version | None) -> Version:
@@ -268,6 +271,7 @@ class Publisher:
                     kept=kept,
                     on_named=stage.advance,
                     stop=self.stop,
+                    prompts=self.prompts,
                 ).name(hierarchy)
         write_community_tables(tables, graph, hierarchy, names)
         return graph, _community_report(graph, hierarchy, names) | {"clustering": clustering}
@@ -355,7 +359,12 @@ class Publisher:
                 "hash": self.schema.hash(),
             },
             "model": self.texts_read_by,
-            "prompt": {"version": self.prompt_version, "grammar": GRAMMAR_VERSION},
+            "prompt": {
+                "version": self.prompt_versions.get("", ""),
+                "by_language": {name: one for name, one in self.prompt_versions.items() if name},
+                "all": self.recipe.prompts,
+                "grammar": GRAMMAR_VERSION,
+            },
             "embedder": {
                 "name": self.embedder.name,
                 "fingerprint": self.embedder.fingerprint,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import hornbeam
@@ -22,7 +23,7 @@ _IMPORTED = "imported:"
 #: Settings of `extract` that do not change what a call returns: other values must not repeat every call.
 _NOT_OF_A_CALL = {
     "window", "retries", "retry_budget", "retry_splits", "retry_types", "grammar_seconds", "min_confidence",
-    "verify", "verify_threshold", "known_facts",
+    "verify", "verify_threshold", "known_facts", "example_file",
 }  # fmt: skip
 
 
@@ -31,18 +32,24 @@ class Recipe:
     chunking: str  # of a document's chunks
     extraction: str  # of a chunk's extraction
     verification: str | None = None  # of the questions about facts; None: there are none
+    #: of a chunk's extraction by its document's language, where there are prompts in it
+    by_language: Mapping[str, str] = field(default_factory=dict)
+    prompts: str = ""  # version of all prompts
 
     def verification_key(self, extraction_key: str, extraction: ChunkExtraction) -> str:
         """A result that took another's place has facts of its own to ask about."""
         facts = extraction.model_dump_json(include={"entities", "relations", "attributes"})
         return content_id("v", self.verification or "", extraction_key, facts)
 
-    def extraction_key(self, text_hash: str, chunking: str) -> str:
+    def extraction_key(self, text_hash: str, chunking: str, language: str) -> str:
         """
         Args:
             chunking: of the chunk's document.
+            language: of the chunk's document.
         """
-        extraction = chunking if chunking.startswith(_IMPORTED) else self.extraction
+        extraction = self.by_language.get(language, self.extraction)
+        if chunking.startswith(_IMPORTED):
+            extraction = chunking
         return content_id("x", extraction, text_hash)
 
 
@@ -59,12 +66,15 @@ def make_recipe(
     settings: Settings,
     schema: GraphSchema,
     model: ModelIdentity,
-    prompt_version: str,
+    prompt_versions: Mapping[str, str],
     verification: str | None = None,
+    prompts: str = "",
 ) -> Recipe:
     """What a model reads the index's texts with.
 
     Args:
+        prompt_versions: of the extractor, by language, "" for all others.
+        prompts: version of all prompts.
         verification: version of the verifier's questions, where there is one.
     """
     chunk = settings.chunk
@@ -73,8 +83,12 @@ def make_recipe(
         "", CHUNKER_VERSION, model.fingerprint, str(chunk.max_tokens), str(chunk.overlap_tokens)
     )
     call = settings.extract.model_dump_json(exclude=_NOT_OF_A_CALL)
-    extraction = content_id("", prompt_version, schema.hash(), GRAMMAR_VERSION, model.fingerprint, call)
-    return Recipe(chunking, extraction, verification)
+    by_language = {
+        language: content_id("", version, schema.hash(), GRAMMAR_VERSION, model.fingerprint, call)
+        for language, version in prompt_versions.items()
+    }
+    extraction = by_language.pop("")
+    return Recipe(chunking, extraction, verification, by_language, prompts)
 
 
 def version_recipe(settings: Settings, recipe: Recipe, schema: GraphSchema, embedder_fingerprint: str) -> str:
@@ -86,7 +100,9 @@ def version_recipe(settings: Settings, recipe: Recipe, schema: GraphSchema, embe
     settings = _with_probes_by_content(settings)
     published = settings.fingerprint("extract", "resolve", "organise", "gates")
     asked = recipe.verification or ""
-    parts = (recipe.chunking, recipe.extraction, asked, schema.hash(), embedder_fingerprint, published)
+    by_language = [part for pair in sorted(recipe.by_language.items()) for part in pair]
+    asking = (recipe.extraction, *by_language, asked, recipe.prompts)
+    parts = (recipe.chunking, *asking, schema.hash(), embedder_fingerprint, published)
     return content_id("", hornbeam.__version__, *parts)
 
 

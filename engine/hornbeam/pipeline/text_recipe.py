@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,7 @@ class TextRecipe:
     recipe: Recipe
     schema: GraphSchema
     model: dict[str, Any]  # as in a manifest
-    prompt_version: str
+    prompt_versions: Mapping[str, str]  # by language, "" for all others
 
 
 def keep_text_recipe(ledger: Ledger, kept: TextRecipe) -> None:
@@ -32,9 +33,11 @@ def keep_text_recipe(ledger: Ledger, kept: TextRecipe) -> None:
                 "chunking": kept.recipe.chunking,
                 "extraction": kept.recipe.extraction,
                 "verification": kept.recipe.verification,
+                "by_language": dict(kept.recipe.by_language),
+                "prompts": kept.recipe.prompts,
                 "schema": kept.schema.to_dict(),
                 "model": kept.model,
-                "prompt_version": kept.prompt_version,
+                "prompt_versions": dict(kept.prompt_versions),
             },
             ensure_ascii=False,
         ),
@@ -48,8 +51,15 @@ def text_recipe(ledger: Ledger) -> TextRecipe | None:
         return None
     fields = json.loads(stored)
     return TextRecipe(
-        Recipe(fields["chunking"], fields["extraction"], fields.get("verification")),
+        Recipe(
+            fields["chunking"],
+            fields["extraction"],
+            fields.get("verification"),
+            fields.get("by_language", {}),
+            fields.get("prompts", ""),
+        ),
         read_schema(json.dumps(fields["schema"]), fields["schema"]["name"]),
         fields["model"],
-        fields["prompt_version"],
+        # An index of before there were prompts by language has one version.
+        fields.get("prompt_versions") or {"": fields["prompt_version"]},
     )

@@ -197,7 +197,7 @@ def test_progress_is_told_while_the_model_fails() -> None:
 
 def test_a_context_too_small_for_a_full_chunk_is_refused_beforehand() -> None:
     extractor = Extractor(GrammarWalker(max_model_len=2048), GENERAL, ExtractSettings(max_output_tokens=400))
-    room = 2048 - extractor.prompt.fixed_tokens - 800
+    room = 2048 - extractor.prompts.of("").fixed_tokens - 800
     extractor.check_room(room)
     with pytest.raises(ModelError, match=r"lower chunk\.max_tokens"):
         extractor.check_room(room + 1)

@@ -9,7 +9,6 @@ import pytest
 pytest.importorskip("xgrammar")
 
 from hornbeam.errors import ModelError
-from hornbeam.extract.prompts import ExtractionPrompt
 from hornbeam.extract.result import (
     ChunkExtraction,
     ChunkVerification,
@@ -82,7 +81,7 @@ def verify(model: GrammarWalker, retries: int = 1) -> ChunkVerification:
 
 def test_every_fact_is_asked_about_behind_the_prompt_of_its_chunk() -> None:
     model = GrammarWalker(1)
-    prompt = ExtractionPrompt(GENERAL, model, ExtractSettings().examples)
+    prompt = Extractor(model, GENERAL, ExtractSettings()).prompts.of(TEXT)
     found = verify(model)
     shared = prompt.entities(TEXT).index(TEXT) + len(TEXT)
     assert len(model.requests) == 2

@@ -9,7 +9,8 @@ import pytest
 pytest.importorskip("xgrammar")
 
 from hornbeam.errors import ModelError, UsageError
-from hornbeam.extract.guided import GuidedExtractor, strongest
+from hornbeam.extract.guided import GuidedExtractor
+from hornbeam.extract.guided_facts import strongest
 from hornbeam.extract.known_facts import KnownSentence
 from hornbeam.extract.result import ChunkExtraction, Reason
 from hornbeam.extract.tiers import chunk_extractor
@@ -146,7 +147,7 @@ def test_a_chunk_whose_calls_all_fail_is_failed() -> None:
 def test_the_version_follows_the_known_facts() -> None:
     model = GrammarWalker(0)
     other = GuidedExtractor(model, SCHEMA, ExtractSettings(), KNOWN[:1], HashedWords())
-    assert extractor(model).version == extractor(model).version != other.version
+    assert extractor(model).versions == extractor(model).versions != other.versions
 
 
 def test_a_chunk_that_can_never_fit_is_refused() -> None:

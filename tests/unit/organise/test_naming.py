@@ -21,6 +21,7 @@ from hornbeam.organise.prompts import (
     read_naming,
 )
 from hornbeam.organise.tree import write_community_tables
+from hornbeam.prompts import shipped_prompts
 from hornbeam.schema import GraphSchema
 from hornbeam.settings import OrganiseSettings
 from hornbeam.store.ledger import Ledger
@@ -295,7 +296,7 @@ def test_facts_without_a_word_have_no_grammar_of_their_own() -> None:
 
 
 def prompted(model: LanguageModel, facts: Iterable[str], budget: int) -> str:
-    return naming_prompt(model, facts_that_fit(model, facts, budget))
+    return naming_prompt(model, shipped_prompts().text("naming", "en"), facts_that_fit(model, facts, budget))
 
 
 def test_facts_that_do_not_fit_are_left_out_and_not_even_read() -> None:
