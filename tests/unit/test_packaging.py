@@ -140,7 +140,14 @@ class TestTheWheel:
         zipfile.ZipFile(wheel).extractall(tmp_path)
 
         code = "import sys, hornbeam.benchmarks as b; b.run_benchmark(sys.argv[1], ['--help'])"
-        for name in ("extraction", "extraction_baselines", "text2kg_baselines", "index", "kernels"):
+        for name in (
+            "extraction",
+            "extraction_baselines",
+            "text2kg_baselines",
+            "type_growth",
+            "index",
+            "kernels",
+        ):
             run = run_python(code, name, path=tmp_path)
             assert run.returncode == 0, run.stderr
             assert f"usage: hornbeam bench {name.replace('_', '-')}" in run.stdout
@@ -154,6 +161,7 @@ class TestTheWheel:
             "replayed_index.py",
             "extraction_baselines.py",
             "text2kg_baselines.py",
+            "type_growth.py",
             "kernels.py",
             "verification.py",
             "kernel_growth",

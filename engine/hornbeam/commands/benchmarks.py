@@ -35,6 +35,12 @@ def bench_text2kg_baselines(arguments: typer.Context) -> None:
     _run_benchmark("text2kg_baselines", arguments)
 
 
+@app.command("type-growth", context_settings=_PASSED_ON)
+def bench_type_growth(arguments: typer.Context) -> None:
+    """Which texts a new type touches, what is proposed for a hidden one: DIR --proposals N --json."""
+    _run_benchmark("type_growth", arguments)
+
+
 @app.command("index", context_settings=_PASSED_ON)
 def bench_index(arguments: typer.Context) -> None:
     """Build, update, delete and open an index at size, without a model: --sizes N,N --keep DIR --json."""

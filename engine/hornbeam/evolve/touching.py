@@ -20,6 +20,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hornbeam.evolve.gathering import type_text
 from hornbeam.extract.result import ChunkExtraction
@@ -70,8 +71,8 @@ class Touch:
         self._bounds = np.full(len(texts), similarity)
         for place, each in enumerate(self._types if share else ()):
             if known := seen.get((each.kind, each.name)):
-                likeness = np.sort(embedder.encode(known) @ self._vectors[place])[::-1]
-                self._bounds[place] = min(similarity, likeness[_at_least(share, len(known)) - 1])
+                likeness = embedder.encode(known) @ self._vectors[place]
+                self._bounds[place] = fallen_bound(similarity, likeness, share)
 
     def touched(self, chunks: Sequence[StoredChunk]) -> list[bool]:
         if not chunks or not self._types:
@@ -98,9 +99,10 @@ class Touch:
         return touched
 
 
-def _at_least(share: float, count: int) -> int:
-    """The smallest number that is this share of `count` (share × count has a rounding error)."""
-    return max(1, math.ceil(share * count - 1e-9))
+def fallen_bound(bound: float, likeness: NDArray[np.float32], share: float) -> float:
+    """The bound, or the highest that so large a share of these likenesses reaches."""
+    number = max(1, math.ceil(share * len(likeness) - 1e-9))  # the product has a rounding error
+    return min(bound, float(np.sort(likeness)[-number]))
 
 
 def _can_have(new: NewType, entity_types: Collection[str]) -> bool:
