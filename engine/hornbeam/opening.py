@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hornbeam.errors import UsageError
-from hornbeam.index.embedder import Embedder, TextEmbedder, find_embedder
+from hornbeam.index.embedder import ROUGH, Embedder, TextEmbedder, find_embedder
 from hornbeam.index.hashed_embedder import NAME as HASHED
 from hornbeam.index.hashed_embedder import HashedEmbedder
 from hornbeam.schema.load import load_schema
@@ -59,12 +59,19 @@ def open_build_model(settings: Settings) -> LanguageModel:
 def open_embedder(settings: Settings) -> TextEmbedder:
     if settings.embedder.kind == "hashed":
         return HashedEmbedder()
-    return Embedder(find_embedder(settings.embedder.path), settings.device)
+    return Embedder(find_embedder(settings.embedder.path), settings.device, settings.embedder.dtype)
 
 
 def embedder_of(version: Version, settings: Settings) -> TextEmbedder:
-    """The embedder for a version's vectors: hashed if they are, else the one that is set."""
-    return HashedEmbedder() if version.manifest["embedder"]["name"] == HASHED else open_embedder(settings)
+    """The embedder for a version's vectors: hashed if they are, else the one that is set, in the precision in
+    which they were made."""
+    made_by = version.manifest["embedder"]
+    if made_by["name"] == HASHED:
+        return HashedEmbedder()
+    dtype = ROUGH if made_by["fingerprint"].startswith(ROUGH) else "float32"
+    return open_embedder(
+        settings.model_copy(update={"embedder": settings.embedder.model_copy(update={"dtype": dtype})})
+    )
 
 
 def open_knowledge_base(index: Path, settings: Settings) -> tuple[KnowledgeBase, Version]:

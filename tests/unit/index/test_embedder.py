@@ -100,6 +100,17 @@ def test_a_vector_is_the_same_in_whatever_batch(embedder: Embedder) -> None:
     np.testing.assert_allclose(together, alone, atol=2e-6)
 
 
+def test_bfloat16_says_nearly_the_same_and_is_another_embedder(embedder: Embedder) -> None:
+    texts = ["Marie Curie (person)", "born in Warsaw", "A passage of words. " * 80, ""]
+    rough = Embedder(find_embedder(None), device="cpu", dtype="bfloat16")
+    vectors = rough.encode(texts)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    assert ((vectors * embedder.encode(texts)).sum(axis=1) > 0.99).all()
+    assert rough.fingerprint != embedder.fingerprint
+    assert rough.fingerprint == f"bfloat16-{embedder.fingerprint}"
+
+
 @pytest.mark.parametrize("text", ["字" * 700, "x" * 5000, "a" * 90 + " " + "b.c." * 400])
 def test_windows_join_to_the_text_whatever_the_script(embedder: Embedder, text: str) -> None:
     windows = embedder._split(text)
