@@ -170,10 +170,16 @@ def _drawn(
 
 
 def _sightings(chunks: Sequence[Chunk], said: Mapping[str, ChunkSuggestions]) -> Iterator[Sighting]:
+    documents = len({chunk.document_id for chunk in chunks})
     for chunk in chunks:
         if chunk.chunk_id in said:
             yield from sightings_of(
-                said[chunk.chunk_id], chunk.document_id, chunk.chunk_id, chunk.chunk_id, chunk.text
+                said[chunk.chunk_id],
+                chunk.document_id,
+                chunk.chunk_id,
+                chunk.chunk_id,
+                chunk.text,
+                documents=documents,
             )
 
 

@@ -22,9 +22,18 @@ if TYPE_CHECKING:
 _KEPT = 1000
 
 
+#: In fewer documents than these, a proposal's support is counted in chunks: a book is one document.
+FEW_DOCUMENTS = 10
+
+
 def sightings_of(
-    found: ChunkSuggestions, document_id: str, text_hash: str, chunk_id: str, text: str
+    found: ChunkSuggestions, document_id: str, text_hash: str, chunk_id: str, text: str, *, documents: int
 ) -> Iterator[Sighting]:
+    """
+    Args:
+        documents: of the corpus.
+    """
+    source = document_id if documents >= FEW_DOCUMENTS else text_hash
     for suggestion in found.suggestions:
         places = tuple(
             Place(start=start, end=end, surface=text[start:end]) for start, end in suggestion.places
@@ -32,7 +41,7 @@ def sightings_of(
         yield Sighting(
             suggestion.kind,
             suggestion.name,
-            document_id,
+            source,
             text_hash,
             Example(chunk_id=chunk_id, places=places, confidence=suggestion.confidence),
             suggestion.types,

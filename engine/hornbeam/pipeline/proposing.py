@@ -167,6 +167,7 @@ class Proposing:
     def _sightings(self, chosen: set[str]) -> Iterator[Sighting]:
         """All that was answered, in every document that has the text."""
         cut: set[str] = set()
+        documents = self._ledger.counts()["documents"]
         for portion in self._portions(chosen):
             keys = [question.key for asked in portion for question in asked.questions]
             payloads = self._ledger.get_many("proposal", keys)
@@ -179,7 +180,12 @@ class Proposing:
                         cut.add(question.key)
                     chunk = asked.chunk
                     yield from sightings_of(
-                        found, chunk.document_id, chunk.text_hash, chunk.chunk_id, question.text
+                        found,
+                        chunk.document_id,
+                        chunk.text_hash,
+                        chunk.chunk_id,
+                        question.text,
+                        documents=documents,
                     )
         self._report.cut = len(cut)
 

@@ -24,7 +24,7 @@ class ProposalGates:
     """What a proposal must reach."""
 
     min_confidence: float  # μ
-    min_support: int  # distinct documents
+    min_support: int  # distinct documents (of very few: chunks)
     duplicate_similarity: float  # to an existing type: from here on it is the same
 
 
@@ -59,7 +59,7 @@ def objections(proposal: Proposal, schema: GraphSchema | None, gates: ProposalGa
     if proposal.confidence < gates.min_confidence:
         found.append(f"confidence {proposal.confidence:.2f} below {gates.min_confidence:.2f}")
     if proposal.support < gates.min_support:
-        found.append(f"support {proposal.support} below {gates.min_support} documents")
+        found.append(f"support {proposal.support} below {gates.min_support}")
     return found
 
 

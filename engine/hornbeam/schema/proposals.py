@@ -49,7 +49,7 @@ class Proposal(_Stored):
     kind: TypeKind
     name: str  # as it was said most often
     also: tuple[str, ...] = ()  # other names that say the same, the most frequent first
-    support: int  # distinct documents
+    support: int  # distinct documents; of a corpus of very few, distinct chunks
     sightings: int
     confidence: float  # mean over the sightings
     nearest: str | None = None  # existing type of the kind, by embedding; None: the schema has none
@@ -64,7 +64,7 @@ class Proposal(_Stored):
 class Sighting:
     kind: TypeKind
     name: str
-    document_id: str
+    source: str  # the document; in a corpus of very few, the chunk
     text_hash: str  # of the chunk's text
     example: Example
     types: tuple[str, ...] = ()  # entity types of head and tail, or of the owner
@@ -77,7 +77,7 @@ class Tally:
     def __init__(self, kind: TypeKind, max_examples: int) -> None:
         self.kind = kind
         self._max_examples = max_examples
-        self._documents: set[str] = set()
+        self._sources: set[str] = set()
         self._names: Counter[str] = Counter()
         self._heads: Counter[str] = Counter()
         self._tails: Counter[str] = Counter()
@@ -90,7 +90,7 @@ class Tally:
         self._examples: list[tuple[float, str, list[tuple[int, int]], Example]] = []
 
     def add(self, sighting: Sighting) -> None:
-        self._documents.add(sighting.document_id)
+        self._sources.add(sighting.source)
         self._names[sighting.name] += 1
         self._confidence += sighting.example.confidence
         self._heads.update(sighting.types[:1])
@@ -103,7 +103,7 @@ class Tally:
 
     def absorb(self, other: Tally) -> None:
         """Take in another type that says the same."""
-        self._documents |= other._documents
+        self._sources |= other._sources
         self._names += other._names
         self._heads += other._heads
         self._tails += other._tails
@@ -142,7 +142,7 @@ class Tally:
     @property
     def rank(self) -> tuple[int, int, str]:
         """Sorts tallies: the best supported first, then the most frequent, then by name."""
-        return -len(self._documents), -self._names.total(), self.names[0]
+        return -len(self._sources), -self._names.total(), self.names[0]
 
     def proposal(self, type_order: Sequence[str], nearest: str | None, similarity: float) -> Proposal:
         """
@@ -157,7 +157,7 @@ class Tally:
             kind=self.kind,
             name=name,
             also=tuple(also),
-            support=len(self._documents),
+            support=len(self._sources),
             sightings=count,
             confidence=round(self._confidence / count, 3),
             nearest=nearest,

@@ -211,7 +211,25 @@ def test_free_names_are_of_small_letters_and_letters_without_case() -> None:
 def said(kind: str, document: str) -> list[Sighting]:
     script = TypeScript(lambda text: [["Corvane Institute", kind]])
     found = ask(script, Question(document, TEXT))[document]
-    return list(sightings_of(found, document, f"t{document}", f"{document}c0", TEXT))
+    return list(sightings_of(found, document, f"t{document}", f"{document}c0", TEXT, documents=50))
+
+
+def test_in_very_few_documents_support_is_counted_in_chunks() -> None:
+    found = ask(TypeScript(lambda text: [["Corvane Institute", "institute"]]), Question("q", TEXT))["q"]
+
+    def support(documents: int) -> int:
+        chunks = [
+            sighting
+            for number in range(3)
+            for sighting in sightings_of(
+                found, "book", f"t{number}", f"book c{number}", TEXT, documents=documents
+            )
+        ]
+        ((proposal, _),) = gather(chunks, None, HashedWords(), EvolveSettings())
+        return proposal.support
+
+    assert support(documents=1) == support(documents=9) == 3
+    assert support(documents=10) == 1
 
 
 def test_forms_and_synonyms_come_together_and_the_nearest_known_type_is_named() -> None:

@@ -136,7 +136,7 @@ def test_a_proposal_that_reaches_everything_passes() -> None:
     ("values", "said"),
     [
         ({"confidence": 0.49}, "confidence 0.49 below 0.50"),
-        ({"support": 1}, "support 1 below 2 documents"),
+        ({"support": 1}, "support 1 below 2"),
         ({"nearest": "organization", "similarity": 0.7}, "near-duplicate of 'organization'"),
         ({"name": "Persons"}, "says the same as 'person'"),
         ({"also": ("places",)}, "says the same as 'place'"),
