@@ -195,7 +195,7 @@ class EvolveSettings(Section):
     max_output_tokens: int = Field(192, ge=32, description="of one call")
     retries: int = Field(1, ge=0, description="of a call that failed")
     examples: int = Field(10, ge=1, description="kept of each proposal")
-    min_confidence: float = Field(0.5, ge=0, le=1, description="μ: mean confidence that a proposal needs")
+    min_confidence: float = Field(0.6, ge=0, le=1, description="μ: mean confidence that a proposal needs")
     min_support: int = Field(
         2, ge=1, description="distinct documents that a proposal needs; in fewer than 10, chunks"
     )
