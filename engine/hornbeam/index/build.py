@@ -140,9 +140,13 @@ class VersionTexts:
                 row += 1
 
     def triple_texts(self) -> Iterator[str]:
+        import pyarrow as pa
+
+        names = self.entities.arrow("name")
         for batch in self.relations.batches("head_row", "type", "tail_row"):
-            for head, kind, tail in zip(*batch.values(), strict=True):
-                yield triple_text(self.entities.text("name", head), kind, self.entities.text("name", tail))
+            heads, tails = (names.take(pa.array(batch[row])).to_pylist() for row in ("head_row", "tail_row"))
+            for head, kind, tail in zip(heads, batch["type"], tails, strict=True):
+                yield triple_text(head, kind, tail)
 
     def community_texts(self) -> Iterator[str]:
         for batch in self.communities.batches("name", "keywords", "summary"):

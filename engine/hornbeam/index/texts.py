@@ -9,6 +9,7 @@ community   "Radioactivity research. radium, polonium, Curie. <summary>"
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from hornbeam.records import Attribute, Entity
@@ -20,6 +21,7 @@ VALUE_CHARACTERS = 80
 DESCRIPTION_CHARACTERS = 400
 
 
+@lru_cache(maxsize=1 << 12)
 def relation_words(relation_type: str) -> str:
     """ "bornIn", "born_in", "born-in" → "born in"."""
     spaced = "".join(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import re
 import unicodedata
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,12 @@ def _patterns() -> tuple[regex.Pattern[str], regex.Pattern[str]]:
     )
 
 
+#: What `_patterns` finds in a text of ASCII alone, in a fraction of the time.
+_ASCII_WORD = re.compile(
+    r"([a-z0-9]+(?:(?<=[0-9])[.,](?=[0-9])[a-z0-9]+|'(?!s\b)[a-z0-9]+)*)(?:'s\b)?", re.ASCII
+)
+
+
 def tokenise(text: str) -> list[str]:
     """The lexical tokens of `text`, in order, with repetitions.
 
@@ -49,19 +56,22 @@ def tokenise(text: str) -> list[str]:
     numbers whole ("3.5", "1867"). Unspaced scripts (Han, Kana, Thai, Lao, Khmer, Burmese): each character
     and each pair of neighbours, because there is no telling where a word ends. Hangul is spaced.
     """
+    if text.isascii():
+        return _tokens_of_words(_ASCII_WORD.findall(text.casefold()))
     words, graphemes = _patterns()
     tokens: list[str] = []
-    for match in words.finditer(normalise(text)):
-        run = match.group("unspaced")
-        if run is None:
-            word = match.group("spaced")
-            if word not in STOP_WORDS:
-                tokens.append(_singular(word))
+    for run, word in words.findall(normalise(text)):
+        if not run:
+            tokens += _tokens_of_words([word])
             continue
         characters = graphemes.findall(run)  # a Thai vowel sign stays with its consonant
         tokens.extend(characters)
         tokens.extend(left + right for left, right in itertools.pairwise(characters))
     return tokens
+
+
+def _tokens_of_words(words: list[str]) -> list[str]:
+    return [_singular(word) for word in words if word not in STOP_WORDS]
 
 
 def normalise(text: str) -> str:
@@ -70,6 +80,7 @@ def normalise(text: str) -> str:
     return folded.replace("’", "'")
 
 
+@functools.lru_cache(maxsize=1 << 16)
 def _singular(word: str) -> str:
     """Harman's S-stemmer: "cities" → "city", "films" → "film", "glass" and "status" as they are."""
     if not word.isascii() or len(word) < 4 or not word.endswith("s") or not word.isalpha():

@@ -19,13 +19,14 @@ from hornbeam.llm.protocol import LanguageModel, ModelIdentity
 from hornbeam.organise.fact_names import names_from_facts
 from hornbeam.organise.naming import CommunityNamer, Names, Unnamed
 from hornbeam.pipeline.extraction import replaced_results
-from hornbeam.pipeline.graph_inputs import graph_inputs
+from hornbeam.pipeline.graph_inputs import graph_inputs, staged_with
 from hornbeam.pipeline.inheritance import inherited_results
 from hornbeam.pipeline.recipe import Recipe, version_recipe
 from hornbeam.progress import Progress, Stage
 from hornbeam.prompts import Prompts, shipped_prompts
 from hornbeam.resolve.consolidate import Consolidated, write_graph_tables
 from hornbeam.resolve.separations import read_separations
+from hornbeam.resolve.staged_parts import StagedParts
 from hornbeam.resolve.staging import DocumentInput
 from hornbeam.schema.model import GraphSchema
 from hornbeam.settings import Settings
@@ -191,24 +192,31 @@ class Publisher:
         scratch = building / "scratch"
         scratch.mkdir()
         with self.timed("consolidate"):
+            separations = read_separations(ledger)
+            threshold = self.settings.extract.verify_threshold
+            made_with = staged_with(self.recipe, self.settings.resolve, threshold, separations)
+            kept = StagedParts(self.index / "staged", made_with, self.progress.say)
+            kept.open()
             consolidated = write_graph_tables(
-                self._counted(ledger),
+                self._counted(ledger, kept),
                 building / "tables",
                 scratch,
                 settings=self.settings.resolve,
                 schema=self.schema,
                 embedder=self.embedder,
-                separations=read_separations(ledger),
+                separations=separations,
                 min_confidence=self.settings.extract.min_confidence,
                 memory_limit_mib=self._memory_mib(),
+                kept=kept,
             )
         shutil.rmtree(scratch)
         return consolidated
 
-    def _counted(self, ledger: Ledger) -> Iterator[DocumentInput]:
+    def _counted(self, ledger: Ledger, kept: StagedParts) -> Iterator[DocumentInput]:
         total = ledger.counts()["documents"]
+        threshold = self.settings.extract.verify_threshold
         with self.progress.stage("consolidate", total, "documents") as stage:
-            for document in graph_inputs(ledger, self.recipe, self.settings.extract.verify_threshold):
+            for document in graph_inputs(ledger, self.recipe, threshold, kept.has):
                 self.stop.check()
                 yield document
                 stage.advance()

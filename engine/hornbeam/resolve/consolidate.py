@@ -13,19 +13,21 @@ table is sorted by its id and written by one thread, so equal extractions give e
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hornbeam.index.embedder import TextEmbedder
-from hornbeam.records import TABLES, arrow_schema, content_id
+from hornbeam.records import TABLES, arrow_schema
 from hornbeam.resolve.across import find_across
 from hornbeam.resolve.evidence import kinds_that_count
 from hornbeam.resolve.resolution import Resolved, read_edges, read_names, resolve
 from hornbeam.resolve.senses import candidates, find_senses
 from hornbeam.resolve.separations import Separation, merge_id
-from hornbeam.resolve.staging import STAGED, DocumentInput, stage
+from hornbeam.resolve.staged_parts import StagedParts
+from hornbeam.resolve.staging import STAGED, DocumentInput, StagedDocuments, stage
 from hornbeam.schema.model import GraphSchema
 from hornbeam.settings import ResolveSettings
 from hornbeam.store.schema_tables import create_schema_tables
@@ -57,6 +59,7 @@ def write_graph_tables(
     separations: Collection[Separation] = (),
     min_confidence: float,
     memory_limit_mib: int,
+    kept: StagedParts | None = None,
 ) -> Consolidated:
     """Write documents, chunks, entities, mentions, relations, attributes, their evidence, and merges.
 
@@ -69,18 +72,20 @@ def write_graph_tables(
         separations: names that people told apart.
         min_confidence: relations and attributes below are left out of the graph.
         memory_limit_mib: DuckDB's bound.
+        kept: staged rows of earlier builds; those of this one are added to it.
     """
     import duckdb
 
-    counts = stage(documents, tables, scratch, kinds_that_count(settings), separations)
+    written = scratch / "staged"
+    written.mkdir()
+    staged = stage(documents, tables, written, kinds_that_count(settings), separations)
+    parts = [(written, list(staged.fingerprints))] if kept is None else _kept_parts(kept, written, staged)
+    counts = {"documents": len(staged.fingerprints)}
     with duckdb.connect() as connection:
         connection.execute(f"SET memory_limit = '{memory_limit_mib}MiB'")
         connection.execute("SET temp_directory = ?", [str(scratch / "spill")])
-        for name in STAGED:
-            connection.execute(
-                f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{_sql_path(scratch, name)}')"
-            )
-        _define_ids(connection)
+        _open_parts(connection, parts)
+        connection.execute(_CONTENT_ID)
         _load_schema(connection, schema)
         # Less memory for tables whose order says nothing. Not for the queries below: with it, a result that
         # is read as a stream can lose the order of its ORDER BY from the second vector of 2,048 rows on.
@@ -121,20 +126,50 @@ def _one(connection: duckdb.DuckDBPyConnection, sql: str) -> Any:
     return row[0]
 
 
+#: A folder of staged files, and the documents whose rows in it count.
+_Part = tuple[Path, list[str]]
+
+
+def _kept_parts(kept: StagedParts, written: Path, staged: StagedDocuments) -> list[_Part]:
+    """What was just staged becomes a part; all of them, with what counts in each."""
+    parts: list[_Part] = []
+    if staged.written:
+        kept.add(written)
+    else:
+        parts.append((written, []))  # tables without rows: there may be no part at all
+    kept.tidy(kept.places(staged.fingerprints))
+    documents_of: dict[str, list[str]] = defaultdict(list)
+    for part, document in kept.places(staged.fingerprints):
+        documents_of[part].append(document)
+    return [*parts, *((part.directory, documents_of[part.name]) for part in kept.parts)]
+
+
+def _open_parts(connection: duckdb.DuckDBPyConnection, parts: Sequence[_Part]) -> None:
+    """The staged tables as views over the parts."""
+    import pyarrow as pa
+
+    places = pa.table(
+        {
+            "part": pa.array([part for part, (_, ids) in enumerate(parts) for _ in ids], pa.int32()),
+            "document_id": pa.array([document for _, ids in parts for document in ids], pa.string()),
+        }
+    )
+    connection.register("given", places)
+    connection.execute("CREATE TEMP TABLE counting AS SELECT * FROM given")
+    connection.unregister("given")
+    for name in STAGED:
+        rows = " UNION ALL ".join(
+            f"SELECT {part}::INTEGER AS part, * FROM read_parquet('{_sql_path(folder, name)}')"
+            for part, (folder, _) in enumerate(parts)
+        )
+        connection.execute(
+            f"CREATE VIEW {name} AS SELECT * EXCLUDE (part) FROM ({rows}) "
+            "SEMI JOIN counting USING (part, document_id)"
+        )
+
+
 def _sql_path(folder: Path, name: str) -> str:
     return str(folder / f"{name}.parquet").replace("'", "''")
-
-
-def _define_ids(connection: duckdb.DuckDBPyConnection) -> None:
-    """`content_id` of three parts for SQL."""
-    import pyarrow as pa
-    from duckdb.func import PythonUDFType
-
-    def ids(prefix: Any, first: Any, second: Any, third: Any) -> Any:
-        columns = (column.to_pylist() for column in (prefix, first, second, third))
-        return pa.array([content_id(*row) for row in zip(*columns, strict=True)], pa.string())
-
-    connection.create_function("content_id", ids, ["VARCHAR"] * 4, "VARCHAR", type=PythonUDFType.ARROW)
 
 
 def _load_schema(connection: duckdb.DuckDBPyConnection, schema: GraphSchema | None) -> None:
@@ -242,6 +277,16 @@ def _load(connection: duckdb.DuckDBPyConnection, resolved: Resolved, document_id
 
 
 # The tables, in SQL.
+
+#: `records.content_id` of three parts. DuckDB's `strlen` counts bytes; no text of a table has 2³² of them.
+_CONTENT_ID = """
+    CREATE TEMP MACRO length_bytes(text) AS unhex(
+        lpad(to_hex(strlen(text) & 255), 2, '0') || lpad(to_hex((strlen(text) >> 8) & 255), 2, '0') ||
+        lpad(to_hex((strlen(text) >> 16) & 255), 2, '0') || lpad(to_hex(strlen(text) >> 24), 2, '0') ||
+        '00000000');
+    CREATE TEMP MACRO content_id(prefix, first, second, third) AS prefix || left(sha256(
+        length_bytes(first) || encode(first) || length_bytes(second) || encode(second) ||
+        length_bytes(third) || encode(third)), 20)"""
 
 _DOCUMENT_IDS = "SELECT document_id FROM document_numbers ORDER BY document"
 

@@ -1,6 +1,7 @@
 """One pass over the documents: what was found in each, by name, and which of its names are one thing.
 
 Documents, which come sorted, go straight to their table; chunks, mentions, facts and links to staged files.
+What a document's staged rows are follows from the document alone, so they can be kept (`staged_parts`).
 """
 
 from __future__ import annotations
@@ -8,9 +9,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import regex
 
@@ -21,6 +22,9 @@ from hornbeam.resolve.in_document import document_links
 from hornbeam.resolve.names import canonical_name
 from hornbeam.resolve.separations import Separation, merge_id
 from hornbeam.store.table_files import TableWriters
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _DESCRIPTION_CHARACTERS = 240
 #: A row of a table is a sentence of its own.
@@ -53,6 +57,9 @@ class DocumentInput:
     text: str
     language: str
     chunks: tuple[ChunkInput, ...]
+    #: of all that the staged rows follow from; another one once its results were sealed
+    fingerprint: str = field(default="", compare=False)
+    is_staged: bool = False  # its rows are kept from an earlier build, so its chunks are left out
 
 
 def name_id(canonical: str, entity_type: str) -> str:
@@ -85,34 +92,56 @@ STAGED = {
         ("verified", "bool"),
     ),
 }  # fmt: skip
+#: The staged file that says which documents the rows are of.
+DOCUMENTS = "documents"
+_COLUMNS = STAGED | {DOCUMENTS: (("document_id", "str"), ("fingerprint", "str"))}
+
+
+def staged_schema(name: str) -> pa.Schema:
+    import pyarrow as pa
+
+    columns_of = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
+    return pa.schema([(column, columns_of[kind]) for column, kind in _COLUMNS[name]])
+
+
+@dataclass(slots=True)
+class StagedDocuments:
+    """What `stage` has written, and what it left out because it is kept from before."""
+
+    fingerprints: dict[str, str] = field(default_factory=dict)  # of every document, by id
+    written: int = 0  # documents whose rows were staged now
 
 
 def stage(
     documents: Iterable[DocumentInput],
     tables: Path,
-    scratch: Path,
+    staged: Path,
     kinds: Collection[EvidenceKind],
     separations: Collection[Separation],
-) -> dict[str, int]:
-    """Write the table `documents` and the staged files; returns rows by table.
+) -> StagedDocuments:
+    """Write the table `documents` and, into the folder `staged`, the files of `STAGED` and `DOCUMENTS`.
 
     Args:
         kinds: of evidence that count.
         separations: nothing links what people told apart.
     """
-    import pyarrow as pa
-
-    columns_of = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
     apart = {separation.merge_id for separation in separations}
+    done = StagedDocuments()
     with TableWriters() as writers:
-        for name, columns in STAGED.items():
-            writers.open(name, scratch, pa.schema([(column, columns_of[kind]) for column, kind in columns]))
-        writers.open("documents", tables, arrow_schema(TABLES["documents"]))
+        for name in (*STAGED, DOCUMENTS):
+            writers.open(name, staged, staged_schema(name))
+        writers.open(_TABLE, tables, arrow_schema(TABLES["documents"]), "documents")
         for document in documents:
-            writers.add("documents", {
+            done.fingerprints[document.document_id] = document.fingerprint
+            writers.add(_TABLE, {
                 "document_id": document.document_id, "source": document.sources[0], "title": document.title,
                 "text": document.text, "language": document.language, "sources": list(document.sources),
             })  # fmt: skip
+            of_document = {"document_id": document.document_id, "fingerprint": document.fingerprint}
+            if document.is_staged:
+                continue
+            done.written += 1
+            writers.add(DOCUMENTS, of_document)
             for chunk in document.chunks:
                 writers.add("found_chunks", {
                     "chunk_id": chunk.chunk_id, "document_id": chunk.document_id, "start": chunk.start,
@@ -123,7 +152,11 @@ def stage(
                     writers.add(name, row)
             for row in _link_rows(document, kinds, apart):
                 writers.add("found_links", row)
-        return {"documents": writers.rows("documents")}
+    return done
+
+
+#: The version's own table of documents, beside the staged ones.
+_TABLE = "table"
 
 
 def _found_rows(chunk: ChunkInput) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -13,6 +13,7 @@ to. Readers of results look in the journal first, then in the segments.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -428,6 +429,20 @@ class Ledger:
             for table in ("journal", "sealed"):
                 sql = f"SELECT key FROM {table} WHERE kind = ? AND key IN ({_marks(some)})"
                 found.update(key for (key,) in self._run(sql, (kind, *some)))
+        return found
+
+    def marks_of(self, kind: Kind, keys: Iterable[str]) -> dict[str, str]:
+        """A mark of each key's payload, which another payload does not have; a key without one is absent.
+        The mark of the same payload is another one after it was sealed."""
+        found: dict[str, str] = {}
+        for some in _portions(keys):
+            wanted = f"WHERE kind = ? AND key IN ({_marks(some)})"
+            # A segment is named after what is in it.
+            found.update(
+                self._run(f"SELECT key, segment || ':' || place FROM sealed {wanted}", (kind, *some))
+            )
+            for key, payload in self._run(f"SELECT key, payload FROM journal {wanted}", (kind, *some)):
+                found[key] = hashlib.sha256(payload).hexdigest()
         return found
 
     def get_many(self, kind: Kind, keys: Iterable[str]) -> dict[str, bytes]:

@@ -90,8 +90,12 @@ class TableWriters:
             self._flush(name)
             writer.__exit__()
 
-    def open(self, name: str, folder: Path, schema: pa.Schema) -> None:
-        self._open[name] = TableWriter(folder / f"{name}.parquet", schema)
+    def open(self, name: str, folder: Path, schema: pa.Schema, file: str = "") -> None:
+        """
+        Args:
+            file: its name, where that is not the table's.
+        """
+        self._open[name] = TableWriter(folder / f"{file or name}.parquet", schema)
         self._buffers[name] = []
         self._characters[name] = 0
 
@@ -101,9 +105,6 @@ class TableWriters:
         full = self._characters[name] >= _CHARACTERS_PER_BATCH
         if full or len(self._buffers[name]) >= ROWS_PER_BATCH:
             self._flush(name)
-
-    def rows(self, name: str) -> int:
-        return self._open[name].rows + len(self._buffers[name])
 
     def _flush(self, name: str) -> None:
         if self._buffers[name]:

@@ -1,3 +1,5 @@
+import random
+
 from hornbeam.index.tokens import tokenise
 
 
@@ -35,3 +37,10 @@ def test_hangul_is_split_at_spaces() -> None:
 
 def test_nothing_gives_no_tokens() -> None:
     assert tokenise("") == tokenise(" ,.!? the ") == []
+
+
+def test_a_text_of_ascii_alone_has_the_tokens_that_it_has_beside_other_letters() -> None:
+    chance = random.Random(3)
+    for _ in range(2000):
+        text = "".join(chance.choices("as1S'.,_ -", k=chance.randint(0, 12)))
+        assert [*tokenise(text), "é"] == tokenise(f"{text} é"), text
