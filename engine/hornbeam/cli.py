@@ -26,6 +26,7 @@ from hornbeam.commands import (
     evaluation,
     exchange,
     prompts,
+    purging,
     schemas,
     updating,
     versions,
@@ -58,6 +59,7 @@ app = typer.Typer(
 )
 app.command("update")(updating.update)
 app.command("delete")(updating.delete)
+app.command("purge")(purging.purge)
 app.add_typer(schemas.app, name="schema")
 app.add_typer(prompts.app, name="prompts")
 app.add_typer(entities.app, name="entities")

@@ -26,6 +26,8 @@ from hornbeam.pipeline.text_recipe import text_recipe
 from hornbeam.probes import probe_gate
 from hornbeam.progress import Progress
 from hornbeam.settings import Settings
+from hornbeam.stopping import StopRequest
+from hornbeam.store.disk import explained
 from hornbeam.store.ledger import Ledger
 from hornbeam.store.lock import write_lock
 from hornbeam.store.promotions import promote
@@ -36,10 +38,13 @@ Reader = Callable[[Path, Reading], Iterator[ImportedDocument | RejectedInput]]
 class Import:
     """One import into one index."""
 
-    def __init__(self, index: Path, settings: Settings, progress: Progress) -> None:
+    def __init__(
+        self, index: Path, settings: Settings, progress: Progress, stop: StopRequest | None = None
+    ) -> None:
         self._index = index
         self._settings = settings
         self._progress = progress
+        self._stop = stop or StopRequest()
         self._seconds: dict[str, float] = {}
 
     def run(self, paths: Sequence[Path], read: Reader) -> dict[str, Any]:
@@ -51,16 +56,23 @@ class Import:
         Raises:
             UsageError: a file cannot be read or has no fact.
             StoreError: the index cannot be written, or another process writes it.
+            Interrupted: the user stopped it; what was read is in the ledger.
         """
         for path in paths:
             if not path.exists():
                 raise UsageError(f"input path '{path}' does not exist")
-        with write_lock(self._index), Ledger(self._index, create=True) as ledger:
+        with (
+            explained(self._index),
+            write_lock(self._index),
+            Ledger(self._index, create=True) as ledger,
+        ):
             run = ledger.runs.start()
             relation_types, entity_types = spellings(ledger)
             reading = Reading(entity_types=entity_types, relation_types=relation_types)
             with self._timed("read"):
-                found = import_documents(_documents(paths, read, reading), ledger, run, self._progress)
+                found = import_documents(
+                    _documents(paths, read, reading), ledger, run, self._progress, self._stop
+                )
             publisher, why = self._publisher(ledger, reading.counts["facts"])
             inputs = publisher.inputs(ledger, ())
             version = existing = find_finished(self._index, inputs)
@@ -103,6 +115,7 @@ class Import:
             self._progress,
             self._timed,
             probe_gate(self._index, self._settings, embedder),
+            self._stop,
         ), why
 
     def _embedder(self, facts: int) -> tuple[TextEmbedder, str]:

@@ -11,13 +11,17 @@ from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from hornbeam.cli import app
 from hornbeam.errors import StoreError
+from hornbeam.exchange.writing import WRITERS, export_version
 from hornbeam.resolve import consolidate
 from hornbeam.status import index_status
 from hornbeam.store.ledger import Ledger
 from hornbeam.store.versions import open_current
 from support.building import build, update, walker
+from support.importing import import_triples
 from support.interrupted_build import SETTINGS, seal_often
 from support.invariants import check_invariants
 
@@ -88,6 +92,57 @@ def test_a_full_disk_stops_the_build_and_room_lets_it_go_on(corpus: Path, small_
     report = build(index, [corpus], settings=SETTINGS)
     assert report.promoted
     check_invariants(open_current(index).directory)
+
+
+TRIPLES = "".join(f"town {i}\tnear\ttown {i % 7}\n" for i in range(8, 60))
+
+
+def fill(disk: Path, room: int) -> Path:
+    """Leave about that many bytes free."""
+    there = os.statvfs(disk)
+    filler = disk / "filler"
+    filler.write_bytes(b"\0" * (there.f_bavail * there.f_frsize - room))
+    return filler
+
+
+def test_a_full_disk_stops_an_import_with_one_line(tmp_path: Path, small_disk: Path) -> None:
+    (tmp_path / "graph.tsv").write_text(TRIPLES, "utf-8")
+    filler = fill(small_disk, 200_000)
+    with pytest.raises(StoreError, match="no space left") as caught:
+        import_triples(small_disk / "index", tmp_path / "graph.tsv")
+    assert "\n" not in str(caught.value)
+    filler.unlink()
+    subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
+    assert import_triples(small_disk / "index", tmp_path / "graph.tsv")["promoted"]
+
+
+@pytest.mark.parametrize("form", WRITERS)
+def test_a_full_disk_stops_an_export_with_one_line_and_leaves_nothing(
+    tmp_path: Path, small_disk: Path, form: str
+) -> None:
+    (tmp_path / "graph.tsv").write_text(TRIPLES, "utf-8")
+    import_triples(tmp_path / "index", tmp_path / "graph.tsv")
+    filler = fill(small_disk, 4096)
+    with pytest.raises(StoreError, match="no space left") as caught:
+        export_version(open_current(tmp_path / "index").directory, form, small_disk / "out")
+    assert "\n" not in str(caught.value)
+    assert list(small_disk.iterdir()) == [filler]
+
+
+def test_a_full_disk_stops_a_repair_with_one_line(tmp_path: Path, small_disk: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
+    (tmp_path / "graph.tsv").write_text(TRIPLES, "utf-8")
+    index = small_disk / "index"
+    import_triples(index, tmp_path / "graph.tsv")
+    (open_current(index).directory / "vectors" / "entities.faiss").unlink()
+    filler = fill(small_disk, 8192)
+    command = ["audit", "--index", str(index), "--repair", "--quiet"]
+    said = CliRunner().invoke(app, command)
+    assert isinstance(said.exception, StoreError)
+    assert "no space left" in str(said.exception)
+    assert "\n" not in str(said.exception)
+    filler.unlink()
+    assert CliRunner().invoke(app, command).exit_code == 0
 
 
 def test_a_disk_that_cannot_be_written_is_read_all_the_same(corpus: Path, small_disk: Path) -> None:

@@ -9,12 +9,15 @@ from hornbeam.exchange.triples import read_triples
 from hornbeam.importing import Import
 from hornbeam.progress import Progress
 from hornbeam.settings import Settings
+from hornbeam.stopping import StopRequest
 
 HASHED = Settings.model_validate({"embedder": {"kind": "hashed"}})
 
 
-def import_triples(index: Path, *files: Path, settings: Settings = HASHED) -> dict[str, Any]:
+def import_triples(
+    index: Path, *files: Path, settings: Settings = HASHED, stop: StopRequest | None = None
+) -> dict[str, Any]:
     def read(path: Path, reading: Any) -> Any:
         return read_triples(path, {}, reading)
 
-    return Import(index, settings, Progress(quiet=True)).run(files, read)
+    return Import(index, settings, Progress(quiet=True), stop).run(files, read)

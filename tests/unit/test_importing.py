@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from hornbeam.errors import UsageError
+from hornbeam.errors import Interrupted, UsageError
 from hornbeam.exchange.openie import read_openie
 from hornbeam.importing import Import
 from hornbeam.opening import open_knowledge_base
 from hornbeam.progress import Progress
 from hornbeam.retrieve.search import search
 from hornbeam.settings import Settings
+from hornbeam.stopping import StopRequest
+from hornbeam.store.ledger import Ledger
 from hornbeam.store.versions import open_current
 from support.building import build, table, walking_settings
 from support.importing import HASHED, import_triples
@@ -142,3 +144,15 @@ def test_a_file_without_a_fact_is_refused_and_leaves_the_index_as_it_was(tmp_pat
 
     assert open_current(tmp_path / "index").version_id == before["version"]
     assert import_triples(tmp_path / "index", tsv)["version"] == before["version"]
+
+
+def test_a_stopped_import_keeps_what_was_read_and_the_next_ends_as_if_undisturbed(
+    tmp_path: Path, tsv: Path
+) -> None:
+    whole = import_triples(tmp_path / "whole", tsv)
+    with pytest.raises(Interrupted, match=r"documents are read.*run the same command again") as caught:
+        import_triples(tmp_path / "index", tsv, stop=StopRequest(requested=True))
+    assert caught.value.exit_code == 1
+    with Ledger(tmp_path / "index", create=False) as ledger:
+        assert ledger.counts()["documents"] > 0
+    assert import_triples(tmp_path / "index", tsv)["version"] == whole["version"]

@@ -18,6 +18,7 @@ _IDS = {
     "entities": "entity_id",
     "relations": "relation_id",
     "attributes": "attribute_id",
+    "merges": "merge_id",
     "communities": "community_id",
 }
 
@@ -78,6 +79,13 @@ _CHECKS: dict[str, tuple[str, str, str]] = {
         "its span is not in its chunk",
         "SELECT attribute_id FROM attribute_evidence x JOIN chunks c USING (chunk_id) "
         'WHERE x.start < 0 OR x."end" <= x.start OR x."end" > length(c.text)',
+    ),
+    "merge_evidence": (
+        "merges",
+        "its evidence is not in its chunk, or its chunk not in its document",
+        "SELECT merge_id FROM merges m JOIN chunks c USING (chunk_id) "
+        'WHERE m.start < 0 OR m."end" <= m.start OR m."end" > length(c.text) '
+        "OR m.document_id <> c.document_id",
     ),
     "confidences": (
         "entities, relations, attributes",

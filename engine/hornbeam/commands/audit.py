@@ -47,10 +47,15 @@ def audit(
         if repair and not found.sound:
             from hornbeam.audit.repair import repair_index
             from hornbeam.opening import embedder_of
+            from hornbeam.store.disk import explained
             from hornbeam.store.ledger import Ledger
             from hornbeam.store.lock import write_lock
 
-            with write_lock(index_directory), Ledger(index_directory, create=False) as ledger:
+            with (
+                explained(index_directory),
+                write_lock(index_directory),
+                Ledger(index_directory, create=False) as ledger,
+            ):
                 done = repair_index(
                     index_directory, ledger, found, lambda it: embedder_of(it, settings), progress
                 )

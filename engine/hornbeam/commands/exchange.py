@@ -169,9 +169,10 @@ def _import(
     from hornbeam.importing import Import
     from hornbeam.progress import Progress
     from hornbeam.report import render_report
+    from hornbeam.stopping import stop_on_signal
 
-    with Progress(quiet=quiet) as progress:
-        report = Import(index, settings, progress).run(files, read)
+    with Progress(quiet=quiet) as progress, stop_on_signal() as stop:
+        report = Import(index, settings, progress, stop).run(files, read)
     if as_json:
         print_json(report)
     else:

@@ -114,7 +114,7 @@ def diff(
     examples: Annotated[int, typer.Option(min=0, help="Things of each kind that are named.")] = 10,
     as_json: JsonOption = False,
 ) -> None:
-    """What two versions say differently: entities, relations, types, communities."""
+    """What two versions say differently: entities, relations, merges of names, types, communities."""
     from hornbeam.store.differences import diff_versions
     from hornbeam.store.versions import read_version
 
@@ -123,7 +123,7 @@ def diff(
     if as_json:
         print_json(found)
         return
-    for kind in ("documents", "entities", "relations", "attributes", "communities"):
+    for kind in ("documents", "entities", "relations", "attributes", "merges", "communities"):
         counts = found[kind]
         told = ", ".join(f"{counts[what]} {what}" for what in ("added", "removed", "changed", "unchanged"))
         print(f"{kind:<16} {told}")

@@ -16,6 +16,7 @@ _KINDS = {
     "relation_evidence": "relation_evidence",
     "attributes": "attribute",
     "attribute_evidence": "attribute_evidence",
+    "merges": "merge",
     "communities": "community",
     "community_members": "community_member",
 }

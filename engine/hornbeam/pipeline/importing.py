@@ -17,6 +17,7 @@ from hornbeam.progress import Progress
 from hornbeam.records import content_id
 from hornbeam.schema.model import GraphSchema
 from hornbeam.schema.vocabulary import Spelling, Vocabulary, schema_of
+from hornbeam.stopping import StopRequest
 from hornbeam.store.ledger import ChunkRow, DocumentRow, Ledger
 
 _DOCUMENTS_AT_ONCE = 64
@@ -29,10 +30,14 @@ def import_documents(
     ledger: Ledger,
     run: int,
     progress: Progress,
+    stop: StopRequest,
 ) -> ReadingReport:
     """
     Args:
         documents: each with the file that it is from.
+
+    Raises:
+        Interrupted: the user stopped the run; what was read is in the ledger.
     """
     report = ReadingReport()
     with progress.stage("read", unit="documents") as stage:
@@ -47,6 +52,7 @@ def import_documents(
                         _take(item, ledger, run, report)
             ledger.seal()
             stage.advance(len(batch))
+            stop.check(f"{report.seen} documents are read")
     report.removed = forget_vanished_records(ledger, run)
     return report
 

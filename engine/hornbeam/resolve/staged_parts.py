@@ -137,14 +137,6 @@ class StagedParts:
         if worn or len(self.parts) > _MOST_PARTS:
             self._put_together([p for p in self.parts if worn or p is not largest], counting)
 
-    def forget(self, held: Collection[str]) -> int:
-        """Take the rows of all other documents out of the files; how many parts were made anew."""
-        wanted = set(held)
-        gone = [part for part in self.parts if not part.fingerprints.keys() <= wanted]
-        for part in gone:
-            self._put_together([part], {(part.name, document) for document in wanted})
-        return len(gone)
-
     def _put_together(self, parts: list[Part], counting: Collection[Place]) -> None:
         building = self.folder / f".together-{os.getpid()}"
         building.mkdir()

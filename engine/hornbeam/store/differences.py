@@ -25,6 +25,11 @@ _COMPARED: dict[str, tuple[str, str, tuple[str, ...]]] = {
         ("weight", "confidence", "description"),
     ),
     "attributes": ("attribute_id", "owner || ' ' || type || ' ' || value", ("value", "confidence")),
+    "merges": (
+        "merge_id",
+        "name || ' = ' || merged_name || coalesce(' in ' || document_id, '') || ' (' || kind || ')'",
+        ("entity_id", "kind", "score", "chunk_id"),
+    ),
     "communities": (
         "community_id",
         "'level ' || level || ': ' || name",
@@ -58,7 +63,7 @@ def diff_versions(before: Version, after: Version, *, examples: int) -> dict[str
 
 
 def _open(connection: duckdb.DuckDBPyConnection, side: str, directory: Path) -> None:
-    names = ("documents", "entities", "relations", "attributes", "communities", "community_members")
+    names = ("documents", "entities", "relations", "attributes", "merges", "communities", "community_members")
     for name in names:
         quoted = str(directory / "tables" / f"{name}.parquet").replace("'", "''")
         raw = f"{side}_{name}" if name not in ("relations", "attributes") else f"{side}_{name}_raw"

@@ -50,11 +50,16 @@ def explained(index: Path) -> Iterator[None]:
         raise
 
 
+def is_disk_full(error: Exception) -> bool:
+    """Whether no space was left, whichever library raised it."""
+    return getattr(error, "errno", None) in _FULL or any(said in str(error) for said in _SAID_WHEN_FULL)
+
+
 def explain_disk_error(index: Path, error: Exception) -> str | None:
     """One line for an error of the disk, whichever library raised it; None for any other."""
     text = str(error)
     number = getattr(error, "errno", None)
-    if number in _FULL or any(said in text for said in _SAID_WHEN_FULL):
+    if is_disk_full(error):
         return (
             f"{index}: no space left ({' '.join(text.split())}); "
             "what was finished is kept: make room and run the same command again to go on"

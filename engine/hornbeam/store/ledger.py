@@ -27,6 +27,7 @@ from typing import Any, Literal, Self
 
 from hornbeam.errors import StoreError
 from hornbeam.store.disk import explain_disk_error
+from hornbeam.store.erasure import Erasure
 from hornbeam.store.places import PLACE_TABLES, Places
 from hornbeam.store.runs import RUN_TABLES, Runs
 from hornbeam.store.segments import read_segment, write_segment
@@ -118,6 +119,7 @@ class Ledger:
         self.types = TypeEvidence(self._run, self._run_many)
         #: the paths it is built from, its files as they were, and what was deleted from it
         self.places = Places(self._run, self._run_many)
+        self.erasure = Erasure(self._run, self._run_many, index / "segments", FORMAT_VERSION)
         path = index / "ledger.sqlite"
         if not create:
             check_is_index(index)

@@ -35,8 +35,8 @@ def prune(index: Path, ledger: Ledger, keep: int) -> Pruned:
     try:
         for version in old:
             if version.version_id != current:
-                _remove(version.directory, pruned)
-        _remove_segments(index / "segments", ledger.segments(), pruned)
+                remove_version(version.directory, pruned)
+        remove_segments(index / "segments", ledger.segments(), pruned)
     except OSError as error:
         raise StoreError(f"{index} cannot be pruned: {error}") from error
     return pruned
@@ -48,7 +48,8 @@ def is_in_use(directory: Path) -> bool:
         return not _locked(file.fileno())
 
 
-def _remove(directory: Path, pruned: Pruned) -> None:
+def remove_version(directory: Path, pruned: Pruned) -> None:
+    """Unless somebody reads it; `pruned` says which it was."""
     with (directory / "manifest.json").open("rb") as file:
         if not _locked(file.fileno()):
             pruned.in_use.append(directory.name)
@@ -71,8 +72,8 @@ def _locked(descriptor: int) -> bool:
     return True
 
 
-def _remove_segments(folder: Path, used: set[str], pruned: Pruned) -> None:
-    """What a killed run left, and segments whose results have all been replaced."""
+def remove_segments(folder: Path, used: set[str], pruned: Pruned) -> None:
+    """What a killed run left, and segments whose results have all been replaced or let go of."""
     for path in sorted(folder.iterdir()) if folder.is_dir() else []:
         if path.is_file() and path.name not in used:
             pruned.bytes += path.stat().st_size

@@ -71,6 +71,20 @@ def check_segment(path: Path) -> None:
         raise StoreError("damaged: its rows are not those that it is named after")
 
 
+def segment_rows(path: Path) -> int:
+    """
+    Raises:
+        StoreError: the file is missing or damaged.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except (OSError, pa.ArrowException) as error:
+        raise StoreError(f"segment {path} is missing or damaged: {error}") from error
+
+
 def read_segment(path: Path, places: Iterable[int]) -> dict[int, bytes]:
     """Payloads at the given rows, and their neighbours.
 

@@ -64,7 +64,9 @@ def test_json_lines_and_tables_have_every_row(version: Path, tmp_path: Path) -> 
     export_version(version, "parquet", tmp_path / "tables")
 
     lines = [json.loads(line) for line in (tmp_path / "graph.jsonl").read_text("utf-8").splitlines()]
-    for kind, name in (("entity", "entities"), ("relation", "relations"), ("community", "communities")):
+    tables = {"entity": "entities", "relation": "relations", "merge": "merges", "community": "communities"}
+    assert {line["kind"] for line in lines} >= {"document", "chunk", "mention", "entity", "relation"}
+    for kind, name in tables.items():
         rows = pq.read_table(tmp_path / "tables" / f"{name}.parquet").to_pylist()
         assert [
             {k: v for k, v in line.items() if k != "kind"} for line in lines if line["kind"] == kind
@@ -80,3 +82,19 @@ def test_nothing_is_overwritten(version: Path, tmp_path: Path, form: str) -> Non
         export_version(version, form, tmp_path / "there")
 
     assert (tmp_path / "there").read_text() == "mine"
+
+
+@pytest.mark.parametrize("form", WRITERS)
+def test_nothing_is_left_of_an_export_that_was_stopped(
+    version: Path, tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = WRITERS[form]
+
+    def stopped(directory: Path, target: Path) -> list[Path]:
+        write(directory, target)
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(WRITERS, form, stopped)
+    with pytest.raises(KeyboardInterrupt):
+        export_version(version, form, tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []

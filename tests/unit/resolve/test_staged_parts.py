@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 from hornbeam.extract.result import ChunkExtraction, FoundEntity, FoundRelation
@@ -92,11 +91,6 @@ class Builds:
                 () if known else made.chunks, made.fingerprint, known,
             )  # fmt: skip
 
-    def bytes_at_rest(self) -> bytes:
-        """All text of the parts, out of its compression."""
-        tables = [pq.read_table(path) for path in sorted((self.folder / "staged").rglob("*.parquet"))]
-        return "\n".join(str(table.to_pylist()) for table in tables).encode()
-
 
 @pytest.fixture
 def builds(tmp_path: Path) -> Builds:
@@ -171,16 +165,3 @@ def test_what_a_killed_process_left_is_removed(builds: Builds) -> None:
     builds.build(FIRST)
     assert not left.exists()
     assert builds.staged == []
-
-
-def test_forgetting_takes_the_rows_of_all_other_documents_out_of_the_files(builds: Builds) -> None:
-    builds.build(FIRST)
-    assert b"Dora" in builds.bytes_at_rest()
-    assert builds.parts.forget({"d1", "d2"}) == 1
-    assert b"Dora" not in builds.bytes_at_rest()
-    assert builds.build(FIRST[:2]) == builds.build(FIRST[:2], kept=False)
-    builds.build(FIRST[:2])
-    assert builds.staged == []
-    assert builds.parts.forget({"d1", "d2"}) == 0
-    builds.parts.forget(())
-    assert builds.parts.parts == []

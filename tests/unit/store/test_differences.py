@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hornbeam.errors import StoreError
-from hornbeam.records import CommunityMember
+from hornbeam.records import CommunityMember, Merge
 from hornbeam.store.differences import diff_versions
 from hornbeam.store.versions import Version
 from support.version_by_hand import small_rows, write_tables
@@ -31,7 +31,7 @@ def test_a_version_and_itself_do_not_differ(tmp_path: Path) -> None:
 
     found = diff_versions(same, same, examples=3)
 
-    for kind in ("documents", "entities", "relations", "attributes", "communities"):
+    for kind in ("documents", "entities", "relations", "attributes", "merges", "communities"):
         assert (found[kind]["added"], found[kind]["removed"], found[kind]["changed"]) == (0, 0, 0)
     assert found["entities"]["unchanged"] == 5
     assert found["communities"]["ari"] == 1.0
@@ -42,6 +42,12 @@ def test_what_came_went_and_changed_is_counted_and_named(tmp_path: Path) -> None
     del before["relations"][0]
     after["entities"][1] = replace(after["entities"][1], description="a city on the Vistula")
     del after["attributes"][0]
+    entity, chunk = before["entities"][0], before["chunks"][0]
+    merge = Merge(
+        "m1", entity.entity_id, entity.name, entity.type, "Mme Curie", entity.type, chunk.document_id,
+        "partial", 0.9, chunk.chunk_id, 0, 5,
+    )  # fmt: skip
+    after["merges"] = [merge]
 
     found = diff_versions(
         version(tmp_path, "a", before), version(tmp_path, "b", after, ("person", "river")), examples=3
@@ -51,6 +57,9 @@ def test_what_came_went_and_changed_is_counted_and_named(tmp_path: Path) -> None
     assert found["entities"]["examples"]["changed"] == ["Warsaw (city)"]
     assert (found["entities"]["changed"], found["entities"]["unchanged"]) == (1, 4)
     assert found["attributes"]["removed"] == 1
+    assert found["merges"]["examples"]["added"] == [
+        f"{entity.name} = Mme Curie in {chunk.document_id} (partial)"
+    ]
     assert found["types"]["entity_types"] == {"added": ["river"], "removed": ["city"], "changed": []}
 
 
