@@ -19,10 +19,12 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
 	$$python -c 'import ensurepip, sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null \
 	&& echo $$python && break; done)
 
-.PHONY: help install demo test lint bench clean
+GPU_SETUP ?= gpu-all-in-one
+
+.PHONY: help install demo test lint bench gpu-check clean
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
 
 install: $(VENV)/.installed ## .venv with everything, and the embedded model in the user's cache
 
@@ -49,6 +51,17 @@ lint: $(VENV)/.installed ## style, types, import contracts
 bench: $(VENV)/.bench ## the benchmarks, an hour: extraction, then the kernels to 10^6 entities, with plots
 	$(BIN)/hornbeam bench extraction
 	$(BIN)/hornbeam bench kernels --plots bench/plots
+
+# Up to 7 GB to download and 13 GB on disk. The locks are for Python 3.12: make gpu-check PYTHON312=/path/to/it
+PYTHON312 ?= python3.12
+gpu-check: ## install a lock of the GPU box (GPU_SETUP) beside, and hold all that we call against it; no GPU needed
+	$(PYTHON312) -m venv .venv-gpu
+	.venv-gpu/bin/python -m pip install --no-deps --only-binary :all: --require-hashes -r locks/$(GPU_SETUP).txt
+	PYTHONPATH=engine:kernels .venv-gpu/bin/python locks/check.py $(GPU_SETUP)
+	[ $(GPU_SETUP) = gpu-server ] || { \
+		.venv-gpu/bin/python -m pip install pytest array-api-strict && \
+		PYTHONPATH=engine:kernels .venv-gpu/bin/python -m pytest -q -p no:cacheprovider --noconftest \
+			-o pythonpath=tests tests/contract/kernels/test_gpu_library_calls.py; }
 
 clean: ## remove what was built and cached in the checkout; .venv stays
 	rm -rf build dist .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

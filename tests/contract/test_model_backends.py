@@ -3,6 +3,7 @@ random weights."""
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import re
 from collections.abc import Iterator
@@ -194,3 +195,15 @@ def test_the_identity_tells_what_runs_it(model: LanguageModel) -> None:
     identity = model.identity
     assert "in process" in identity.backend
     assert "float32" in identity.fingerprint
+
+
+@pytest.mark.model
+def test_vllm_has_what_we_give_to_it() -> None:
+    pytest.importorskip("vllm")
+    locks = Path(__file__).resolve().parents[2] / "locks"
+    specification = importlib.util.spec_from_file_location("gpu_check", locks / "check.py")
+    assert specification is not None
+    assert specification.loader is not None
+    check = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(check)
+    assert check.vllm_problems() == []
