@@ -84,17 +84,19 @@ def scores(answers: Sequence[Answer], *, seed: int) -> dict[str, object]:
 
 def faithfulness(answers: Sequence[Answer], schema_of: dict[str, GraphSchema]) -> dict[str, float]:
     """Shares of the found triples: conformance (relation of the ontology), ends that are not in the text,
-    official (as compared, in the text or the ontology) and verbatim (letter by letter, in the text)."""
+    official (as compared, in the text or the ontology) and verbatim (letter by letter, in the text; white
+    space is one blank in both)."""
     total = sum(len(answer.found) for answer in answers)
     wrong: Counter[str] = Counter()
     for answer in answers:
         schema = schema_of[answer.ontology]
         relations = {item.name for item in (*schema.relation_types, *schema.attribute_types)}
         concepts = "".join(_key(entity_type.name) for entity_type in schema.entity_types)
+        written = " ".join(answer.text.split())
         for head, name, tail in answer.found:
             wrong["relation"] += name not in relations
             for side, end in (("subject", head), ("object", tail)):
-                wrong[f"{side} verbatim"] += end not in answer.text
+                wrong[f"{side} verbatim"] += " ".join(end.split()) not in written
                 wrong[f"{side} official"] += _key(end) not in _key(answer.text) + concepts
     share = {name: wrong[name] / total if total else 0.0 for name in wrong}
     return {

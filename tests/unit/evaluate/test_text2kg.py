@@ -59,6 +59,20 @@ def test_ends_that_the_text_lacks_are_hallucinations() -> None:
     assert shares["object_not_verbatim"] == 1.0
 
 
+def test_white_space_in_a_text_makes_no_hallucination() -> None:
+    schema = GraphSchema(
+        name="s",
+        entity_types=(EntityType(name="City"),),
+        relation_types=(RelationType(name="birthPlace"),),
+    )
+    text = "Ada \u00a0 Byron\nwas born in London."
+    found = Answer(
+        "a", text, GOLD, (("Ada Byron", "birthPlace", "London"), ("AdaByron", "birthPlace", "London"))
+    )
+    shares = faithfulness([found], {"a": schema})
+    assert (shares["subject_not_verbatim"], shares["object_not_verbatim"]) == (0.5, 0.0)
+
+
 def test_values_are_written_as_most_known_ones_are() -> None:
     known = [
         KnownSentence(
