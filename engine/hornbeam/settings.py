@@ -122,6 +122,10 @@ class ExtractSettings(Section):
     max_name_words: int = Field(
         10, ge=2, description="words in a name; for unspaced scripts, 2 characters each"
     )
+    descriptions: bool = Field(
+        False, description="with each entity, what the text says that it is: a span beside its name"
+    )
+    description_words: int = Field(16, ge=2, description="in a description; as for names")
     max_output_tokens: int = Field(256, ge=32, description="of one call")
     temperature: float = Field(0.0, ge=0)
     min_confidence: float = Field(0.0, ge=0, le=1, description="facts below stay out of the graph")

@@ -40,15 +40,19 @@ class Example:
     entities: tuple[tuple[str, str], ...]
     relations: tuple[tuple[str, str, str], ...]
     attributes: tuple[tuple[str, str, str], ...]
+    descriptions: tuple[tuple[str, str], ...] = ()
 
-    def rendered(self, question: str) -> str:
+    def rendered(self, question: str, *, described: bool = False) -> str:
         """
         Args:
             question: how a prompt puts this text to the model.
+            described: with the descriptions of entities.
         """
+        about = {name: (text,) for name, text in self.descriptions} if described else {}
+        entities = [(*entity, *about.get(entity[0], ())) for entity in self.entities]
         return (
             f"{question}\n"
-            f"{entity_stage.OPENING}{rows(self.entities)}]}}\n"
+            f"{entity_stage.OPENING}{rows(entities)}]}}\n"
             f"{relation_stage.OPENING}{rows(self.relations)}{relation_stage.BETWEEN}"
             f"{rows(self.attributes)}{relation_stage.CLOSING}"
         )
@@ -73,6 +77,7 @@ class ExampleStore:
         digest = hashlib.sha256((self._encoder.fingerprint if self._encoder else "").encode())
         for example in self._examples:
             shown = [example.text, example.entities, example.relations, example.attributes]
+            shown.append(example.descriptions)
             digest.update(json.dumps(shown).encode())
         return digest.hexdigest()[:16]
 
@@ -189,7 +194,7 @@ def _fits(example: Example, schema: GraphSchema) -> bool:
 
 
 def _example(entry: WorkedExample) -> Example:
-    return Example(entry.text, entry.entities, entry.relations, entry.attributes)
+    return Example(entry.text, entry.entities, entry.relations, entry.attributes, entry.descriptions)
 
 
 def rows(items: Sequence[Sequence[str]]) -> str:

@@ -14,6 +14,7 @@ from hornbeam.extract.room import ItemLimits
 from hornbeam.grammar.entities import entity_grammar
 from hornbeam.grammar.json_forms import entity_answer, relation_answer
 from hornbeam.grammar.relations import NamedEntity, relation_grammar
+from hornbeam.grammar.spans import SpanLexicon
 from hornbeam.llm.protocol import Completion, JsonAnswer
 from hornbeam.settings import ExtractSettings
 
@@ -75,14 +76,23 @@ class EntityForm:
             max_per_clause=self.settings.entities_per_clause,
             max_entities=most,
             words=call.words,
+            described=self._described(lexicon),
         )
         if grammar is None:
             return None
-        return Question(self.prompt.entities(lexicon.text), grammar, entity_answer(call.types, most))
+        answer = entity_answer(call.types, most, described=self.settings.descriptions)
+        return Question(self.prompt.entities(lexicon.text), grammar, answer)
 
     def read(self, call: Call, completion: Completion) -> ReadEntities:
-        read = read_entities(completion, call.piece.lexicon, call.types)
+        lexicon = call.piece.lexicon
+        read = read_entities(completion, lexicon, call.types, self._described(lexicon))
         return read.shifted(call.piece.start)
+
+    def _described(self, lexicon: SpanLexicon) -> SpanLexicon | None:
+        """The spans that can be a description, where descriptions are asked for."""
+        return (
+            SpanLexicon(lexicon.text, self.settings.description_words) if self.settings.descriptions else None
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from hornbeam.schema.describe import attribute_lines, entity_lines, relation_lin
 from hornbeam.schema.model import GraphSchema
 from hornbeam.settings import ExtractSettings
 
-TASK = "extraction"
+TASK, DESCRIBING = "extraction", "describing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,14 +138,18 @@ class ExtractionPrompts:
 
     def _rendered(self, language: str, example: Example) -> str:
         question = self._prompts.text(TASK, language).ask(text=example.text)
-        return self._model.neutralise(example.rendered(question))
+        rendered = example.rendered(question, described=self._settings.descriptions)
+        return self._model.neutralise(rendered)
 
     def _instructed(self, language: str, examples: Sequence[str]) -> ExtractionPrompt:
         text = self._prompts.text(TASK, language)
         relations = relation_lines(self._schema) if self._settings.relations_per_head else []
         attributes = attribute_lines(self._schema) if self._settings.attributes_per_entity else []
+        entities = "\n".join(entity_lines(self._schema))
+        if self._settings.descriptions:
+            entities += f"\n\n{self._prompts.text(DESCRIBING, language).ask()}"
         system = text.instruct(
-            entity_types="\n".join(entity_lines(self._schema)),
+            entity_types=entities,
             relation_types="\n".join(relations) or "none",
             attribute_types="\n".join(attributes) or "none",
             examples="\n\n".join(examples),

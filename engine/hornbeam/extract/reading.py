@@ -26,7 +26,13 @@ class ReadEntities:
         if not start:
             return self
         entities = tuple(
-            entity.model_copy(update={"spans": tuple((a + start, b + start) for a, b in entity.spans)})
+            entity.model_copy(
+                update={
+                    "spans": tuple((a + start, b + start) for a, b in entity.spans),
+                    "description": entity.description
+                    and (entity.description[0] + start, entity.description[1] + start),
+                }
+            )
             for entity in self.entities
         )
         return replace(self, entities=entities)
@@ -67,7 +73,12 @@ class ReadRelations:
         )
 
 
-def read_entities(completion: Completion, lexicon: SpanLexicon, schema: GraphSchema) -> ReadEntities:
+def read_entities(
+    completion: Completion,
+    lexicon: SpanLexicon,
+    schema: GraphSchema,
+    described: SpanLexicon | None = None,
+) -> ReadEntities:
     """Stage one. A name given twice keeps the type with the higher confidence.
 
     What a grammar guarantees is checked all the same, and what fails is dropped and counted: a server without
@@ -79,16 +90,23 @@ def read_entities(completion: Completion, lexicon: SpanLexicon, schema: GraphSch
     best: dict[str, FoundEntity] = {}
     repeated = dropped = 0
     for item in items:
-        if len(item.fields) != 2 or item.fields[1] not in known:
+        most = 2 if described is None else 3
+        if not 2 <= len(item.fields) <= most or item.fields[1] not in known:
             dropped += 1
             continue
-        name, entity_type = item.fields
+        name, entity_type, *description = item.fields
         spans = lexicon.occurrences(name)
         if not spans:
             dropped += 1
             continue
         found = FoundEntity(
-            name=name, type=entity_type, confidence=rounded(confidence.of(item.spans)), spans=tuple(spans)
+            name=name,
+            type=entity_type,
+            confidence=rounded(confidence.of(item.spans[:2])),
+            spans=tuple(spans),
+            description=_description_place(description[0], spans, described)
+            if description and described
+            else None,
         )
         repeated += name in best
         if name not in best or found.confidence > best[name].confidence:
@@ -165,14 +183,23 @@ def merge_entities(reads: Sequence[ReadEntities], lexicon: SpanLexicon) -> tuple
         return reads[0].entities
     best: dict[str, FoundEntity] = {}
     places: dict[str, set[tuple[int, int]]] = {}
+    descriptions: dict[str, tuple[int, int]] = {}
     for entity in (entity for read in reads for entity in read.entities):
         if entity.name not in best:
             places[entity.name] = set(lexicon.occurrences(entity.name))
         places[entity.name].update(entity.spans)
+        if entity.description is not None:
+            descriptions.setdefault(entity.name, entity.description)
         if entity.name not in best or entity.confidence > best[entity.name].confidence:
             best[entity.name] = entity
     merged = [
-        entity.model_copy(update={"spans": tuple(sorted(places[name]))}) for name, entity in best.items()
+        entity.model_copy(
+            update={
+                "spans": tuple(sorted(places[name])),
+                "description": entity.description or descriptions.get(name),
+            }
+        )
+        for name, entity in best.items()
     ]
     return tuple(sorted(merged, key=lambda entity: entity.spans[0]))
 
@@ -195,6 +222,18 @@ def rounded(confidence: float) -> float:
     """To three decimals: what the company of a prompt in its batch does to a probability (10⁻⁶ in float32)
     does not make another graph of a run that was stopped and resumed."""
     return round(confidence, 3)
+
+
+def _description_place(
+    description: str, spans: Sequence[tuple[int, int]], described: SpanLexicon
+) -> tuple[int, int] | None:
+    """Where it stands, next to the name; None for one that says no more than the name does."""
+    places = [
+        (start, end)
+        for start, end in described.occurrences(description)
+        if not any(left <= start and end <= right for left, right in spans)
+    ]
+    return min(places, key=lambda place: (abs(place[0] - spans[0][0]), place), default=None)
 
 
 def _value_place(

@@ -41,6 +41,7 @@ class FoundEntity(_Stored):
     type: str
     confidence: float
     spans: tuple[tuple[int, int], ...]  # every place in the chunk where the name stands
+    description: tuple[int, int] | None = None  # a place in the chunk that says what it is
     #: what tells it from others of its type where the canonical name does not: an imported graph's own names
     identity: str | None = None
 

@@ -33,7 +33,11 @@ class ItemLimits:
     def entities(self, lexicon: SpanLexicon) -> int:
         """From the chunk's own tokens a word, for names of the greatest length."""
         name = lexicon.longest_span * self._tokenizer.count(lexicon.text) / max(1, len(lexicon.words))
-        return max(1, int(self._settings.max_output_tokens / (name + self._type + _PUNCTUATION)))
+        words = self._settings.description_words if self._settings.descriptions else 0
+        description = words * name / lexicon.longest_span
+        return max(
+            1, int(self._settings.max_output_tokens / (name + self._type + description + _PUNCTUATION))
+        )
 
     def facts(self, entities: Sequence[NamedEntity]) -> tuple[int, int]:
         """Relations and attributes, from the names that were found."""

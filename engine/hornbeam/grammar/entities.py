@@ -1,4 +1,5 @@
-"""Stage one: `["name","type"],…]}` – typed spans of the chunk, in reading order.
+"""Stage one: `["name","type"],…]}` – typed spans of the chunk, in reading order; where descriptions are asked
+for, `["name","type","description"]` as well, with another span of the same place.
 
 Order is part of the grammar: after an entity of one clause only that clause and later ones are open, and a
 clause yields a few entities at most. A small model left free repeats one name until its limit (measured on
@@ -25,6 +26,7 @@ def entity_grammar(
     max_per_clause: int,
     max_entities: int | None = None,
     words: range | None = None,
+    described: SpanLexicon | None = None,
 ) -> str | None:
     """EBNF of the completion after `OPENING`; None when the chunk has no word to name anything.
 
@@ -36,6 +38,8 @@ def entity_grammar(
             as many as the clauses allow.
         words: where names may begin; None: anywhere. The grammars of several ranges that make up the text
             allow together what one of the whole text does.
+        described: of the same text: an entity may have one of its spans as a description, one that begins in
+            the entity's stretch of clauses or in the next.
     """
     places = stretches(lexicon.clauses(words), max_per_clause, max_entities)
     if not places:
@@ -46,10 +50,14 @@ def entity_grammar(
         f"root ::= {literal(CLOSING)} | {first}",
         f"type ::= {alternatives(literal(entity_type.name) for entity_type in schema.entity_types)}",
     ]
-    for k, (words, _) in enumerate(places):
-        spans = alternatives(starts[index] for index in words if index in starts)
-        rules.append(rf'entity_{k} ::= "\"" ({spans}) "\",\"" type "\"]"')
-    return "\n".join(rules + order + span_rules)
+    about, about_rules = described.rules("d") if described is not None else ({}, [])
+    for k, (stretch, _) in enumerate(places):
+        spans = alternatives(starts[index] for index in stretch if index in starts)
+        following = places[min(k + 1, len(places) - 1)][0]
+        near = [about[index] for index in range(stretch.start, following.stop) if index in about]
+        ending = rf'("\"]" | "\",\"" ({alternatives(near)}) "\"]")' if near else r'"\"]"'
+        rules.append(rf'entity_{k} ::= "\"" ({spans}) "\",\"" type {ending}')
+    return "\n".join(rules + order + span_rules + about_rules)
 
 
 def stretches(clauses: list[range], max_per_clause: int, max_entities: int | None) -> list[tuple[range, int]]:

@@ -18,9 +18,14 @@ from hornbeam.schema.model import GraphSchema
 _TEXT: dict[str, Any] = {"type": "string", "minLength": 1}
 
 
-def entity_answer(types: GraphSchema, max_entities: int) -> JsonAnswer:
+def entity_answer(types: GraphSchema, max_entities: int, *, described: bool = False) -> JsonAnswer:
+    """
+    Args:
+        described: a third field may follow.
+    """
     names = [entity_type.name for entity_type in types.entity_types]
-    lists = {"entities": _rows([_TEXT, {"enum": names}], max_entities)}
+    fields = [_TEXT, {"enum": names}, *([_TEXT] if described else [])]
+    lists = {"entities": _rows(fields, max_entities, least=2)}
     return JsonAnswer(entity_stage.OPENING, _document(lists))
 
 
@@ -46,9 +51,9 @@ def _document(lists: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _rows(fields: list[dict[str, Any]], most: int) -> dict[str, Any]:
-    """At most so many arrays of these fields."""
+def _rows(fields: list[dict[str, Any]], most: int, least: int | None = None) -> dict[str, Any]:
+    """At most so many arrays of these fields, of which the first `least` must be there; None: all."""
     if most < 1:
         return {"type": "array", "maxItems": 0}
-    row = {"type": "array", "prefixItems": fields, "minItems": len(fields), "maxItems": len(fields)}
+    row = {"type": "array", "prefixItems": fields, "minItems": least or len(fields), "maxItems": len(fields)}
     return {"type": "array", "items": row, "maxItems": most}

@@ -37,6 +37,7 @@ def _form(instructions: str | None, question: str) -> TaskForm:
 TASKS: dict[str, TaskForm] = {
     # Entities, and then relations and attributes: the second call goes on from the first, in the same prompt.
     "extraction": _form("entity_types relation_types attribute_types examples", "text"),
+    "describing": _form(None, ""),  # stands behind the entity types where descriptions are asked for
     "guided": _form("examples", "text"),  # extraction in one call, with `extract.known_facts`
     "verification": _form(None, "statement"),  # behind the prompt that found the fact
     "naming": _form("", "facts"),  # of communities

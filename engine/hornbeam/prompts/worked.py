@@ -20,6 +20,7 @@ class WorkedExample(_Written):
     entities: tuple[tuple[str, str], ...] = Field(min_length=1)  # name, type
     relations: tuple[tuple[str, str, str], ...] = ()  # head, type, tail
     attributes: tuple[tuple[str, str, str], ...] = ()  # entity, type, value
+    descriptions: tuple[tuple[str, str], ...] = ()  # entity, what the text says that it is
 
 
 class ExampleFile(_Written):

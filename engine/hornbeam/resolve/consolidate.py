@@ -296,7 +296,7 @@ _MENTIONS = {
                any_value(document_id) AS document_id,
                any_value(surface) AS surface, max(confidence) AS confidence,
                any_value(canonical) AS canonical, any_value(type) AS type, min(name) AS name,
-               min(sentence) AS sentence
+               min(sentence) AS sentence, min(described) AS described
         FROM found_names GROUP BY name_id, chunk_id, start, "end\"""",
 }
 _GIVE_SENSES = """
@@ -350,7 +350,7 @@ _FACTS = {
     "mention_rows": """
         SELECT w.entity_id, m.chunk_id, m.start, m."end", any_value(m.surface) AS surface,
                max(m.confidence) AS confidence, any_value(w.type) AS type, min(m.name) AS name,
-               min(m.sentence) AS sentence, bool_or(w.is_first) AS is_first,
+               min(m.sentence) AS sentence, min(m.described) AS described, bool_or(w.is_first) AS is_first,
                max(CASE WHEN w.is_first THEN m.sense END) AS sense
         FROM name_mentions m JOIN whose w ON w.document_id = m.document_id AND w.name_id = m.name_id
         GROUP BY w.entity_id, m.chunk_id, m.start, m."end\"""",
@@ -409,7 +409,9 @@ _QUERIES = {
             SELECT entity_id, list(name ORDER BY is_first DESC, times DESC, name) AS names
             FROM written_forms GROUP BY entity_id)
         SELECT m.entity_id, any_value(f.names)[1] AS name, any_value(m.type) AS type,
-               coalesce(arg_max(m.sentence, (m.confidence, m.chunk_id, m.start, m."end"))
+               coalesce(arg_max(m.described, (m.confidence, m.chunk_id, m.start, m."end"))
+                        FILTER (WHERE m.described IS NOT NULL),
+                        arg_max(m.sentence, (m.confidence, m.chunk_id, m.start, m."end"))
                         FILTER (WHERE m.start IS NOT NULL), '') AS description,
                list_sort(any_value(f.names)[2:]) AS aliases, count(m.start) AS mentions,
                coalesce(any_value(d.degree), 0) AS degree,

@@ -75,7 +75,7 @@ STAGED = {
     "found_names": (
         ("name_id", "str"), ("canonical", "str"), ("type", "str"), ("name", "str"), ("document_id", "str"),
         ("chunk_id", "str"), ("start", "int"), ("end", "int"), ("surface", "str"), ("confidence", "float"),
-        ("sentence", "str"),
+        ("sentence", "str"), ("described", "str"),
     ),
     "found_links": (
         ("document_id", "str"), ("alias_id", "str"), ("target_id", "str"), ("kind", "str"),
@@ -169,6 +169,7 @@ def _found_rows(chunk: ChunkInput) -> Iterator[tuple[str, dict[str, Any]]]:
         found = of_chunk | {
             "name_id": identity, "canonical": entity.identity or canonical_name(entity.name),
             "type": entity.type, "name": entity.name, "confidence": entity.confidence,
+            "described": _described(chunk.text, entity),
         }  # fmt: skip
         for start, end in entity.spans:
             yield "found_names", found | {
@@ -194,6 +195,11 @@ def _found_rows(chunk: ChunkInput) -> Iterator[tuple[str, dict[str, Any]]]:
             "folded": attribute.value.casefold(), "start": attribute.start, "end": attribute.end,
             "confidence": attribute.confidence, "verified": verified,
         }  # fmt: skip
+
+
+def _described(text: str, entity: FoundEntity) -> str | None:
+    """What the chunk says that it is."""
+    return " ".join(text[slice(*entity.description)].split()) if entity.description else None
 
 
 def _identity(entity: FoundEntity) -> str:

@@ -82,7 +82,7 @@ def accepts(grammar: str | None, answer: str) -> bool:
 
 
 def check_example(example: Example, schema: GraphSchema) -> None:
-    """Both answers of the example, as it is shown, go through the grammars of its text."""
+    """The answers of the example, as it is shown, go through the grammars of its text."""
     limits = ExtractSettings()
     lexicon = SpanLexicon(example.text, limits.max_name_words)
     first, second = example.rendered("").splitlines()[-2:]
@@ -90,6 +90,11 @@ def check_example(example: Example, schema: GraphSchema) -> None:
     assert accepts(
         entity_grammar(lexicon, schema, limits.entities_per_clause), first.removeprefix(entity_stage.OPENING)
     )
+    described = example.rendered("", described=True).splitlines()[-2].removeprefix(entity_stage.OPENING)
+    spans = SpanLexicon(example.text, limits.description_words)
+    grammar = entity_grammar(lexicon, schema, limits.entities_per_clause, described=spans)
+    assert accepts(grammar, described)
+    assert accepts(grammar, first.removeprefix(entity_stage.OPENING))
     if example.relations or example.attributes:
         grammar = relation_grammar(
             named,
