@@ -1,12 +1,12 @@
 """Fit the probability that a fact of two-stage extraction is right, and see how well it holds.
 
-    python bench/staged_scores.py DIR [--limit 20] [--facts FILE] [--json]
+    python bench/staged_scores.py DIR [--limit 20] [--facts FILE]
 
-DIR is Text2KGBench's folder. The model in use extracts, in two calls and with the four nearest known sentences
-as examples, sentences of ontologies that have no published answers here (the fit) and of those that are reported
-on. Printed are bias and weights for `hornbeam.extract.staged_scores`, and for both halves the area under the ROC
-curve and how often facts of a given probability are right, before and after. With --facts what was found is
-kept, and read again where the file is there: no model is asked then.
+DIR is Text2KGBench's folder. The model in use extracts, in two calls and with the four nearest known
+sentences as examples, sentences of ontologies that have no published answers here (the fit) and of those
+that are reported on. Printed are bias and weights of a logistic model, and for both halves the area under
+the ROC curve and how often facts of a given probability are right, before and after. With --facts what was
+found is kept, and read again where the file is there: no model is asked then.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from sklearn.metrics import roc_auc_score
 
 from hornbeam.evaluate.fact_sets import FactSet, limited, read_fact_sets
 from hornbeam.evaluate.text2kg import ValueForms, is_right
-from hornbeam.extract.stages import Extractor
 from hornbeam.extract.staged_scores import figures_of
+from hornbeam.extract.stages import Extractor
 from hornbeam.llm.opening import open_model
 from hornbeam.llm.protocol import LanguageModel
 from hornbeam.opening import open_embedder

@@ -9,8 +9,9 @@ ones left out (`fact_scores`). Everything before the examples is the same for al
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +23,9 @@ from hornbeam.extract.guided_facts import GuidedFact, as_extraction, strongest
 from hornbeam.extract.known_facts import Encoder, KnownFacts, KnownSentence, Sentence
 from hornbeam.extract.predicates import Predicate, predicates
 from hornbeam.extract.reading import rounded
-from hornbeam.extract.result import ChunkExtraction, ChunkText, Reason, StageUsage
+from hornbeam.extract.result import ChunkExtraction, ChunkText, Reason, Rung, StageUsage
 from hornbeam.grammar.facts import FactSlot, ReadFact, fact_grammar, line, read_facts
+from hornbeam.llm.checked import GRAMMAR_REFUSED
 from hornbeam.llm.conversations import Conversation, run_conversations
 from hornbeam.llm.protocol import Completion, LanguageModel, Request
 from hornbeam.prompts import Prompts, shipped_prompts
@@ -116,13 +118,15 @@ class GuidedExtractor:
         waiting = self._questions(key, text, language)
         facts: list[GuidedFact] = []
         usage = StageUsage()
+        rungs: Counter[Rung] = Counter()
         reasons: dict[Reason, None] = {}
         detail = ""
-        for attempt in range(self._settings.retries + 1):
-            if not waiting:
-                break
+        attempts = 0
+        lost: list[_Asked] = []
+        while waiting:
             completions = yield [asked.request for asked in waiting]
-            failed = []
+            split: list[_Asked] = []
+            failed: list[_Asked] = []
             for asked, completion in zip(waiting, completions, strict=True):
                 usage += StageUsage(
                     calls=1,
@@ -130,6 +134,10 @@ class GuidedExtractor:
                     cached=completion.usage.cached,
                     output=completion.usage.output,
                 )
+                if completion.error.startswith(GRAMMAR_REFUSED) and len(asked.slots) > 1:
+                    split += _halved(asked)
+                    rungs[Rung.GRAMMAR_SPLIT] += 1
+                    continue
                 if completion.finish_reason == "error":
                     failed.append(asked)
                     detail = completion.error[:500]
@@ -137,18 +145,21 @@ class GuidedExtractor:
                 if completion.finish_reason == "length":
                     reasons[Reason.RELATIONS_CUT] = None
                 facts += self._read(asked, completion)
-            waiting = failed
-            if waiting and attempt == self._settings.retries:
-                too_long = "exceeds the context" in detail
-                reasons[Reason.PROMPT_TOO_LONG if too_long else Reason.MODEL_ERROR] = None
+            attempts += bool(failed)
+            if failed and attempts > self._settings.retries:
+                reasons[_reason(detail)] = None
+                lost += failed
+                failed = []
+            waiting = split + failed
         result = as_extraction(facts)
-        lost_all = bool(waiting) and not facts
+        lost_all = bool(lost) and not facts
         state = ChunkState.FAILED if lost_all else ChunkState.DEGRADED if reasons else ChunkState.DONE
         return key, result.model_copy(
             update={
                 "state": state,
                 "reasons": tuple(reasons),
                 "detail": detail if reasons else "",
+                "rungs": dict(rungs),
                 "usage": {FACTS: usage} if usage.calls else {},
             }
         )
@@ -300,6 +311,30 @@ class GuidedExtractor:
         """The facts that are kept: every tail once, those above the threshold, the best in any case."""
         ranked = sorted(self._all_facts(asked, completion), key=lambda fact: -fact.confidence)
         return strongest(ranked, self._settings.guided_threshold)
+
+
+def _halved(asked: _Asked) -> list[_Asked]:
+    """Two calls for the halves of its types, in place of one whose grammar was too large."""
+    middle = len(asked.slots) // 2
+    parts = (asked.slots[:middle], asked.slots[middle:])
+    return [
+        replace(
+            asked,
+            slots=slots,
+            request=replace(
+                asked.request,
+                request_id=f"{asked.request.request_id}.{number}",
+                grammar=fact_grammar(slots),
+            ),
+        )
+        for number, slots in enumerate(parts)
+    ]
+
+
+def _reason(detail: str) -> Reason:
+    if detail.startswith(GRAMMAR_REFUSED):
+        return Reason.GRAMMAR_TOO_LARGE
+    return Reason.PROMPT_TOO_LONG if "exceeds the context" in detail else Reason.MODEL_ERROR
 
 
 def _questions_of(text: str) -> list[tuple[int, str]]:

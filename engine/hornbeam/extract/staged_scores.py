@@ -1,7 +1,7 @@
 """How likely a fact of two-stage extraction is right.
 
-What is fitted on are the parts of its confidence, of which the product is the raw value: how sure the model was
-of the head, of what it says of it, and of the tail.
+What is fitted on are the parts of its confidence, of which the product is the raw value: how sure the model
+was of the head, of what it says of it, and of the tail.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ the first call's key-value blocks are still in the cache. What a call cannot giv
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
@@ -30,6 +30,7 @@ from hornbeam.extract.result import (
 )
 from hornbeam.extract.room import ItemLimits
 from hornbeam.grammar.spans import SpanLexicon
+from hornbeam.llm.checked import GRAMMAR_REFUSED
 from hornbeam.llm.conversations import Conversation, run_conversations
 from hornbeam.llm.protocol import Completion, LanguageModel, Request
 from hornbeam.prompts import Prompts, shipped_prompts
@@ -86,7 +87,8 @@ class Extractor:
     """Extracts chunks with one model and one schema.
 
     Args:
-        too_large: whether a grammar costs more than it may; its call is then made in parts.
+        model: one that is `CheckedModel` refuses grammars that cost more than they may; their calls are then
+            made in parts.
         prompts: None: the shipped ones.
         encoder: where the settings ask for the nearest examples.
 
@@ -99,14 +101,12 @@ class Extractor:
         model: LanguageModel,
         schema: GraphSchema,
         settings: ExtractSettings,
-        too_large: Callable[[str], bool] = lambda grammar: False,
         prompts: Prompts | None = None,
         encoder: Encoder | None = None,
     ) -> None:
         self.model = model
         self._schema = schema
         self._settings = settings
-        self._too_large = too_large
         self._limits = ItemLimits(schema, model.tokenizer, settings)
         self._ladder = Ladder(settings, model.max_model_len)
         self.prompts = ExtractionPrompts(prompts or shipped_prompts(), schema, model, settings, encoder)
@@ -199,7 +199,7 @@ class Extractor:
         """
         reads: list[_Read] = []
         calls = [first]
-        while asked := self._questions(work, form, calls):
+        while asked := self._questions(form, calls):
             completions = yield [
                 self._request(work.key, number, call, question)
                 for number, (call, question) in enumerate(asked)
@@ -208,7 +208,7 @@ class Extractor:
             for (call, _), completion in zip(asked, completions, strict=True):
                 work.spend(form.name, completion)
                 if completion.finish_reason == "error":
-                    calls += self._after_error(work, call, completion)
+                    calls += self._after_error(work, form, call, completion)
                     continue
                 read = form.read(call, completion)
                 reads.append(read)
@@ -217,23 +217,10 @@ class Extractor:
                     calls += work.climb(step, form.cut)
         return reads
 
-    def _questions(
-        self, work: _Work, form: Form[_Read], calls: Iterable[Call]
-    ) -> list[tuple[Call, Question]]:
-        """The calls that can be made and have something to ask for; a grammar that is too large, in parts."""
-        asked = []
-        waiting = deque(calls)
-        while waiting:
-            call = waiting.popleft()
-            question = form.question(call)
-            if question is None:
-                continue
-            if self._too_large(question.grammar):
-                parts = self._ladder.after_too_large(call, types_first=form.types_first)
-                waiting.extendleft(reversed(work.climb(parts, Reason.GRAMMAR_TOO_LARGE)))
-                continue
-            asked.append((call, question))
-        return asked
+    @staticmethod
+    def _questions(form: Form[_Read], calls: Iterable[Call]) -> list[tuple[Call, Question]]:
+        """The calls that have something to ask for."""
+        return [(call, question) for call in calls if (question := form.question(call)) is not None]
 
     def _request(self, key: str, number: int, call: Call, question: Question) -> Request:
         return Request(
@@ -246,7 +233,10 @@ class Extractor:
             json_answer=question.json_answer,
         )
 
-    def _after_error(self, work: _Work, call: Call, completion: Completion) -> list[Call]:
+    def _after_error(self, work: _Work, form: Form[_Read], call: Call, completion: Completion) -> list[Call]:
+        if completion.error.startswith(GRAMMAR_REFUSED):
+            step = self._ladder.after_too_large(call, types_first=form.types_first)
+            return work.climb(step, Reason.GRAMMAR_TOO_LARGE, completion.error)
         if "exceeds the context" in completion.error:
             step = self._ladder.after_too_long(call)
             return work.climb(step, Reason.PROMPT_TOO_LONG, completion.error)

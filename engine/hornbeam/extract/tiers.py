@@ -12,6 +12,7 @@ from hornbeam.extract.guided import GuidedExtractor
 from hornbeam.extract.known_facts import Encoder, read_known_sentences
 from hornbeam.extract.result import ChunkExtraction, ChunkText
 from hornbeam.extract.stages import Extractor
+from hornbeam.llm.checked import CheckedModel
 from hornbeam.llm.grammar_check import GrammarCheck
 from hornbeam.llm.protocol import LanguageModel
 from hornbeam.prompts import Prompts
@@ -53,11 +54,11 @@ def chunk_extractor(
     """
     if settings.tier == "fast":
         return CooccurrenceExtractor(schema, settings)
+    model = CheckedModel(model, GrammarCheck(model.tokenizer.directory, settings.grammar_seconds))
     if settings.known_facts is not None:
         file = Path(settings.known_facts)
         guided = GuidedExtractor(model, schema, settings, read_known_sentences(file), encoder, prompts)
         if not len(guided.known):
             raise UsageError(f"known facts {file}: no fact has a type of schema '{schema.name}'")
         return guided
-    check = GrammarCheck(model.tokenizer.directory, settings.grammar_seconds)
-    return Extractor(model, schema, settings, check.too_large, prompts, encoder)
+    return Extractor(model, schema, settings, prompts, encoder)

@@ -1,62 +1,95 @@
-"""Whether an engine could compile a grammar in reasonable time, found out before it is asked to.
+"""Whether an engine can compile a grammar in reasonable time, found out before it is asked to.
 
-An engine has no time limit of its own: one grammar that takes minutes would hold up its whole batch.
-Compiling grows with the square of the rules (measured: about 0.1 ms a rule at 500 rules, 1 ms at 5,000), so
-that small ones, which nearly all are, need no trial. Larger ones are compiled in a process of their own, and
-it is ended when the limit is reached; a grammar no larger than one that was compiled in time is taken to be
-no slower.
+An engine has no time limit of its own: one grammar that takes minutes, or that does not parse, would hold
+up its whole batch. So every grammar is compiled here first, in threads beside the model (xgrammar lets go of
+the interpreter while it compiles). Compiling grows with the square of the rules (measured: about 0.1 ms a
+rule at 500 rules, 1 ms at 5,000); above a size that is known to be harmless it runs in a process of its own,
+which is ended when the limit is reached, and a grammar no larger than one that was compiled there in time is
+taken to be no slower.
 """
 
 from __future__ import annotations
 
+import json
 import multiprocessing
+import os
+import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
+from threading import Lock, local
+from typing import Any
 
-#: Rules and characters up to which a grammar is not tried: with a vocabulary of 49,000 tokens these were
-#: compiled within 0.4 s on a core that was shared with four others.
+#: Rules and characters up to which a grammar is compiled in a thread: with a vocabulary of 49,000 tokens
+#: these took 0.4 s at most on a core that was shared with four others.
 SAFE_RULES, SAFE_CHARACTERS = 1_500, 100_000
-#: Rules above which it is not tried either.
+#: Rules above which it is not tried at all.
 MOST_RULES = 20_000
 #: For a process to import the compiler and read the vocabulary.
 _START_SECONDS = 120.0
 
 
 class GrammarCheck:
-    """Tells grammars that are too large for a model's vocabulary.
+    """Tells grammars that a model's engine cannot compile in time, or at all.
 
     Args:
         tokenizer: directory of the model's tokenizer.
-        seconds: that compiling may take.
+        seconds: that compiling may take, of one core.
+        threads: that compile beside the caller; None: half as many as there are cores.
     """
 
-    def __init__(self, tokenizer: Path, seconds: float) -> None:
+    def __init__(self, tokenizer: Path, seconds: float, threads: int | None = None) -> None:
         self._tokenizer = tokenizer
         self._seconds = seconds
-        self._rules, self._characters = SAFE_RULES, SAFE_CHARACTERS  # known to be compiled in time
+        workers = threads or max(1, (os.cpu_count() or 2) // 2)
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="grammar")
+        self._mine = local()  # a compiler for each thread
+        self._rules, self._characters = 0, 0  # compiled in time in the other process
         self._worker: tuple[SpawnProcess, Connection] | None = None
-        self.tried = 0
+        self._lock = Lock()  # the process does one thing at a time
+        self.tried = 0  # in the other process
+
+    def submit(self, grammar: str) -> Future[bool]:
+        """Whether it is to be refused, some time later."""
+        if self._is_safe(grammar):
+            # Here, not in a thread: a model's engine may be importing the same libraries by then.
+            _vocabulary(self._tokenizer)
+        return self._pool.submit(self.too_large, grammar)
 
     def too_large(self, grammar: str) -> bool:
-        rules, characters = grammar.count("\n") + 1, len(grammar)
-        if rules <= self._rules and characters <= self._characters:
-            return False
-        if rules > MOST_RULES or not self._compiles(grammar):
+        """Whether it is to be refused: it takes too long, or does not parse."""
+        if self._is_safe(grammar):
+            return not self._compiles_here(grammar)
+        rules, characters = _size(grammar)
+        if rules > MOST_RULES:
             return True
-        self._rules, self._characters = max(rules, self._rules), max(characters, self._characters)
+        with self._lock:
+            if rules <= self._rules and characters <= self._characters:
+                return False
+            if not self._compiles_elsewhere(grammar):
+                return True
+            self._rules, self._characters = max(rules, self._rules), max(characters, self._characters)
         return False
 
     def close(self) -> None:
-        if self._worker is not None:
-            process, connection = self._worker
-            self._worker = None
-            process.kill()
-            process.join()
-            connection.close()
+        self._pool.shutdown(cancel_futures=True)
+        self._end()
 
-    def _compiles(self, grammar: str) -> bool:
+    @staticmethod
+    def _is_safe(grammar: str) -> bool:
+        rules, characters = _size(grammar)
+        return rules <= SAFE_RULES and characters <= SAFE_CHARACTERS
+
+    def _compiles_here(self, grammar: str) -> bool:
+        if not hasattr(self._mine, "compiles"):
+            self._mine.compiles = _compiler(self._tokenizer)
+        started = time.thread_time()
+        return bool(self._mine.compiles(grammar)) and time.thread_time() - started <= self._seconds
+
+    def _compiles_elsewhere(self, grammar: str) -> bool:
         """Within the limit, in the other process; False as well where it finds the grammar faulty."""
         self.tried += 1
         try:
@@ -66,8 +99,16 @@ class GrammarCheck:
                 return bool(connection.recv())
         except (EOFError, OSError):  # no compiler is installed there, or it ran out of memory
             pass
-        self.close()
+        self._end()
         return False
+
+    def _end(self) -> None:
+        if self._worker is not None:
+            process, connection = self._worker
+            self._worker = None
+            process.kill()
+            process.join()
+            connection.close()
 
     def _started(self) -> Connection:
         if self._worker is None:
@@ -81,6 +122,11 @@ class GrammarCheck:
                 raise EOFError
             ours.recv()
         return self._worker[1]
+
+
+def _size(grammar: str) -> tuple[int, int]:
+    """Rules, characters."""
+    return grammar.count("\n") + 1, len(grammar)
 
 
 def _compile_all(tokenizer: Path, connection: Connection) -> None:
@@ -97,10 +143,8 @@ def _compile_all(tokenizer: Path, connection: Connection) -> None:
 
 def _compiler(tokenizer: Path) -> Callable[[str], bool]:
     import xgrammar
-    from transformers import AutoTokenizer
 
-    info = xgrammar.TokenizerInfo.from_huggingface(AutoTokenizer.from_pretrained(str(tokenizer)))
-    compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
+    compiler = xgrammar.GrammarCompiler(_vocabulary(tokenizer), max_threads=1, cache_enabled=False)
 
     def compiles(grammar: str) -> bool:
         try:
@@ -110,3 +154,20 @@ def _compiler(tokenizer: Path) -> Callable[[str], bool]:
         return True
 
     return compiles
+
+
+@cache
+def _vocabulary(directory: Path) -> Any:
+    """A tokenizer directory as xgrammar sees it, read without the libraries that train models."""
+    import xgrammar
+    from tokenizers import Tokenizer
+
+    file = directory / "tokenizer.json"
+    ids = Tokenizer.from_file(str(file)).get_vocab(with_added_tokens=True)
+    written = [""] * (max(ids.values()) + 1)
+    for token, token_id in ids.items():
+        written[token_id] = token
+    decoder = json.dumps(json.loads(file.read_text("utf-8")).get("decoder"))
+    kinds = xgrammar.VocabType
+    kind = kinds.BYTE_FALLBACK if "ByteFallback" in decoder else kinds.RAW
+    return xgrammar.TokenizerInfo(written, kinds.BYTE_LEVEL if "ByteLevel" in decoder else kind)

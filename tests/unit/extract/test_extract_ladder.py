@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +17,7 @@ from hornbeam.extract.result import ChunkExtraction, Reason, Rung
 from hornbeam.extract.stages import Extractor
 from hornbeam.grammar import relations as relation_stage
 from hornbeam.grammar.spans import SpanLexicon
+from hornbeam.llm.checked import CheckedModel
 from hornbeam.llm.embedded import embedded_model_directory
 from hornbeam.llm.protocol import Completion, Request
 from hornbeam.records import ChunkState
@@ -36,10 +39,22 @@ CHUNKS = {f"c{i}": f"{TEXT * 2}Number {i} was sold to Henry Hollier." for i in r
 OFF: dict[str, Any] = {"retry_budget": 1, "retry_splits": 0, "retry_types": 0}
 
 
+class Judge:
+    """Refuses what a function of the grammar says."""
+
+    def __init__(self, too_large: Callable[[str], bool]) -> None:
+        self._too_large = too_large
+
+    def submit(self, grammar: str) -> Future[bool]:
+        verdict: Future[bool] = Future()
+        verdict.set_result(self._too_large(grammar))
+        return verdict
+
+
 def extract(
     model: GrammarWalker, chunks: dict[str, str], too_large: Any = lambda grammar: False, **limits: Any
 ) -> dict[str, ChunkExtraction]:
-    extractor = Extractor(model, GENERAL, ExtractSettings(**limits), too_large)
+    extractor = Extractor(CheckedModel(model, Judge(too_large)), GENERAL, ExtractSettings(**limits))
     return dict(extractor.run(chunks.items()))
 
 

@@ -24,11 +24,18 @@ def chain(rules: int) -> str:
     return "\n".join(["root ::= w0", *body, f'w{rules - 2} ::= "end"'])
 
 
-def test_small_grammars_are_not_tried_and_huge_ones_neither(tmp_path: Path) -> None:
-    check = GrammarCheck(tmp_path / "no tokenizer", 1.0)
-    assert not check.too_large(chain(SAFE_RULES))
-    assert check.too_large(chain(MOST_RULES + 1))
+def test_small_grammars_are_compiled_in_a_thread_and_huge_ones_refused_untried() -> None:
+    check = GrammarCheck(TOKENIZER, 60.0)
+    verdicts = [check.submit(grammar) for grammar in (chain(300), "faulty ::= (", chain(MOST_RULES + 1))]
+    assert [verdict.result(120) for verdict in verdicts] == [False, True, True]
     assert check.tried == 0
+    check.close()
+
+
+def test_a_small_grammar_that_takes_too_long_is_refused() -> None:
+    hasty = GrammarCheck(TOKENIZER, 1e-9)
+    assert hasty.too_large(chain(300))
+    hasty.close()
 
 
 def test_where_no_compiler_answers_a_large_grammar_is_too_large(tmp_path: Path) -> None:
