@@ -23,6 +23,12 @@ RECALL_TARGET = 0.95
 """Recall@10 that an approximate index must reach on sampled queries, two standard errors allowed for."""
 SAMPLED_QUERIES = 256
 """Queries of each kind that an approximate index is measured with."""
+SCANNED_FROM = 1024
+"""Rows from which on `build_scanned_index` compresses: it learns 16 centres of each part from them."""
+TRAINED_ON = 16_384
+"""Rows that it learns these centres from."""
+LEAST_FACTOR, MOST_FACTOR = 10, 128
+"""How many times k it compares exactly. Measured at k = 10; a search for more has more to choose from."""
 MAX_LISTS = 2048
 """Inverted lists at most: faiss probes no more on a GPU, and so every list can be probed anywhere."""
 
@@ -83,6 +89,49 @@ def build_index(
         home = index.quantizer.search(rows[sample.ids.reshape(-1)], 1)[1]  # as `add` dealt them out
         probes.append(fewest_probes(order, home.reshape(sample.ids.shape)))
     index.nprobe = max(probes)
+    return index
+
+
+def build_scanned_index(vectors: Any, *, seed: int = 42) -> Any:
+    """A faiss index for inner product over ``vectors`` [n, d] that looks at every row in half a byte for four
+    values, and compares the best exactly: ``IndexRefineFlat`` over ``IndexPQFastScan`` (André, Kermarrec and
+    Le Scouarnec 2015).
+
+    Which rows are near is not guessed from where they lie, as an inverted file does: so it holds for vectors
+    of any structure, at 10⁵ rows and 384 dimensions in half a millisecond of one core. ``k_factor``, how many
+    times k are compared exactly, is the least that reaches the recall of ``build_index`` on the same samples,
+    ``LEAST_FACTOR`` at least.
+
+    Where d is no multiple of 4, or that recall is not reached, what ``build_index`` makes. The same vectors
+    and seed give the same index. Memory 4 n d bytes for the exact rows and n d / 8. Raises as
+    ``build_index``.
+    """
+    rows = np.ascontiguousarray(vectors, dtype=np.float32)
+    if rows.ndim != 2 or rows.shape[1] == 0:
+        raise ValueError(f"vectors must be [n, d] with d ≥ 1, not of shape {rows.shape}")
+    import faiss
+
+    n, d = rows.shape
+    if d % 4 or n < SCANNED_FROM:
+        return build_index(rows, seed=seed, exact_below=SCANNED_FROM)
+    codes = faiss.IndexPQFastScan(d, d // 4, 4, faiss.METRIC_INNER_PRODUCT)
+    codes.pq.cp.seed = seed
+    index = faiss.IndexRefineFlat(codes)
+    rng = np.random.default_rng(seed)
+    codes.train(rows[np.sort(rng.choice(n, min(n, TRAINED_ON), replace=False))])
+    index.is_trained = True
+    index.add(rows)
+
+    def exact_search(queries: NDArray[np.float32], k: int) -> tuple[Any, Any]:
+        found: tuple[Any, Any] = faiss.knn(queries, rows, k, metric=faiss.METRIC_INNER_PRODUCT)
+        return found
+
+    factors = []
+    for sample in _samples(rows, seed, exact_search):
+        factors.append(least_effort(partial(_recall_of_scan, index, sample), MOST_FACTOR))
+    if None in factors:
+        return build_index(rows, seed=seed, exact_below=SCANNED_FROM)
+    index.k_factor = float(max(LEAST_FACTOR, *(factor for factor in factors if factor is not None)))
     return index
 
 
@@ -207,6 +256,12 @@ def _on_device(rows: NDArray[np.float32], seed: int, exact_below: int, backend: 
             index.effort = max(reached)
             return index
     raise AssertionError("an inverted file of which every list is probed misses no neighbour")
+
+
+def _recall_of_scan(index: Any, sample: _Sample, factor: int) -> float:
+    index.k_factor = float(factor)
+    scores, _ = _without(sample.own, *index.search(sample.queries, sample.ids.shape[1] + 1))
+    return float(_assured((scores >= sample.scores[:, -1:] - 1e-5).mean(axis=1)))
 
 
 def _recall(index: Any, sample: _Sample, effort: int) -> float:

@@ -25,17 +25,18 @@ VECTOR_KINDS = {
 }
 
 
-#: Rows from which on an inverted file with recall@10 of at least .95 takes the place of exact search: 30,000
-#: of dimension 384 are 46 MB to read for every question, and a question searches four kinds.
-EXACT_BELOW = 30_000
+#: Rows from which on a compressed copy is scanned in place of the vectors, with recall@10 of at least .95
+#: (`build_scanned_index`): 10,000 of dimension 384 are 15 MB to read for every question, which searches four
+#: kinds.
+EXACT_BELOW = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class VectorIndex:
-    """A memory-mapped faiss index over unit vectors; exact below `EXACT_BELOW` rows, IVF above."""
+    """A mapped faiss index over unit vectors; exact below `EXACT_BELOW` rows, above scanned by codes."""
 
     index: Any  # faiss.Index
-    vectors: NDArray[np.float32] | None  # [n, d] view of an exact index's file; None for IVF
+    vectors: NDArray[np.float32] | None  # [n, d] view of the file; None for an inverted file
 
     @staticmethod
     def open(path: Path, rows: int, dimension: int) -> VectorIndex:
@@ -59,7 +60,10 @@ class VectorIndex:
             return VectorIndex(index, None)
         if not rows:
             return VectorIndex(index, np.zeros((0, dimension), np.float32))
-        flat: NDArray[np.float32] = faiss.rev_swig_ptr(index.get_xb(), rows * dimension)
+        exact = index
+        if isinstance(index, faiss.IndexRefineFlat):
+            exact = faiss.downcast_index(index.refine_index)
+        flat: NDArray[np.float32] = faiss.rev_swig_ptr(exact.get_xb(), rows * dimension)
         return VectorIndex(index, flat.reshape(rows, dimension))
 
     def __len__(self) -> int:
@@ -105,7 +109,7 @@ def write_vectors(path: Path, batches: Iterable[NDArray[np.float32]], rows: int,
     """
     import faiss
 
-    from hornbeam_kernels.search import build_index
+    from hornbeam_kernels.search import build_index, build_scanned_index
 
     if not rows:
         faiss.write_index(build_index(np.zeros((0, dimension), np.float32)), str(path))
@@ -122,7 +126,8 @@ def write_vectors(path: Path, batches: Iterable[NDArray[np.float32]], rows: int,
             filled += len(batch)
         if filled != rows:
             raise StoreError(f"{path}: {filled} vectors for {rows} rows; the table changed while it was read")
-        faiss.write_index(build_index(gathered, exact_below=EXACT_BELOW), str(path))
+        build = build_index if rows < EXACT_BELOW else build_scanned_index
+        faiss.write_index(build(gathered), str(path))
     finally:
         gathered_path.unlink(missing_ok=True)
 

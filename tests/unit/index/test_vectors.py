@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from hornbeam.errors import StoreError
 from hornbeam.index.embedder import unit_rows
 from hornbeam.index.vectors import VectorIndex, write_vectors
-from hornbeam_kernels.search import build_index
+from hornbeam_kernels.search import build_index, build_scanned_index
 
 
 @pytest.fixture
@@ -26,19 +26,46 @@ def test_batches_are_found_under_their_row_numbers(tmp_path: Path, vectors: NDAr
     assert [file.name for file in tmp_path.iterdir()] == ["x.faiss"]
 
 
-@pytest.mark.parametrize("approximate", [False, True])
+@pytest.mark.parametrize("kind", ["exact", "inverted", "scanned"])
 def test_similarities_are_exact_for_any_rows(
-    tmp_path: Path, vectors: NDArray[np.float32], approximate: bool
+    tmp_path: Path, vectors: NDArray[np.float32], kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import faiss
 
+    monkeypatch.setattr("hornbeam_kernels.search.SCANNED_FROM", 1)
     path = tmp_path / "x.faiss"
-    faiss.write_index(build_index(vectors, exact_below=1 if approximate else 10_000), str(path))
+    made = {
+        "exact": lambda: build_index(vectors),
+        "inverted": lambda: build_index(vectors, exact_below=1),
+        "scanned": lambda: build_scanned_index(vectors),
+    }[kind]()
+    assert isinstance(made, faiss.IndexRefineFlat) == (kind == "scanned")
+    faiss.write_index(made, str(path))
     index = VectorIndex.open(path, 300, 16)
-    assert (index.vectors is None) == approximate
+    assert (index.vectors is None) == (kind == "inverted")
+    np.testing.assert_array_equal(index.rows(np.array([7, 0])), vectors[[7, 0]])
     rows = np.array([299, 3, 3])
     np.testing.assert_allclose(index.similarities(vectors[0], rows), vectors[rows] @ vectors[0], atol=1e-6)
     np.testing.assert_allclose(index.similarities(vectors[0]), vectors @ vectors[0], atol=1e-6)
+
+
+def test_many_vectors_are_scanned_by_their_codes_and_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(3)
+    centres = rng.standard_normal((40, 32)).astype(np.float32)
+    many = unit_rows(centres[rng.integers(0, 40, 2000)] + rng.standard_normal((2000, 32)).astype(np.float32))
+    monkeypatch.setattr("hornbeam.index.vectors.EXACT_BELOW", 2000)
+    path = tmp_path / "x.faiss"
+    write_vectors(path, iter([many]), 2000, 32)
+    index = VectorIndex.open(path, 2000, 32)
+    assert index.index.k_factor >= 10
+    for row in range(0, 2000, 100):
+        found, cosines = index.search(many[row], 10)
+        exact = many @ many[row]
+        assert found[0] == row
+        np.testing.assert_allclose(cosines, exact[found], atol=1e-5)
+        assert len(set(found.tolist()) & set(np.argsort(-exact)[:10].tolist())) >= 9
 
 
 def test_no_vectors_make_an_index_that_finds_nothing(tmp_path: Path) -> None:
