@@ -311,6 +311,10 @@ class AnswerSettings(Section):
         description="of plans, queries and rewritten questions: those of question and evidence, or any; "
         "auto: any, but in the style extract",
     )
+    plan_questions: int = Field(4, ge=1, le=9, description="sub-questions of one question, at most")
+    max_steps: int = Field(
+        5, ge=1, description="of the engine plan: each answers or searches, the last one answers"
+    )
     global_calls: int = Field(12, ge=3, description="model calls of one global question, the answer included")
     global_tokens: int = Field(1200, ge=256, description="of community summaries in one of these calls")
     global_point_tokens: int = Field(192, ge=32, description="of what one of these calls may say")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hornbeam.answer.shape import Shape, shape_of
 from hornbeam.errors import UsageError
 from hornbeam.retrieve.engines import BASELINE
 
@@ -13,6 +14,14 @@ ENGINES: dict[str, str] = {
     "local": "entities, facts, paths and the chunks that the graph leads to",
     "global": "summaries of communities, map and reduce",
     "mix": "all routes",
+    "plan": "sub-questions, and searches for what is still missing",
+}
+#: shape of a question → the engine for it, and the shape in words
+_ENGINE_OF: dict[Shape, tuple[str, str]] = {
+    "topic": ("global", "it asks about the whole"),
+    "comparison": ("plan", "it compares things"),
+    "nested": ("plan", "one thing hangs on another in it"),
+    "simple": ("mix", "a simple question"),
 }
 
 
@@ -24,6 +33,4 @@ def choose_engine(engine: str, question: str) -> tuple[str, str]:
     """
     if engine not in ENGINES:
         raise UsageError(f"no engine '{engine}': choose one of {', '.join(ENGINES)}")
-    if engine != "auto":
-        return engine, "as asked for"
-    return "mix", "all routes"
+    return _ENGINE_OF[shape_of(question)] if engine == "auto" else (engine, "as asked for")

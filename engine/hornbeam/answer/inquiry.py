@@ -119,7 +119,10 @@ class Inquiry:
             for request in requests:
                 self.model.submit(request)
             while len(done) < len(requests):
-                done |= {completion.request_id: completion for completion in self.model.poll()}
+                finished = self.model.poll()
+                if not finished:
+                    raise ModelError(f"the model lost a request ({stage})")
+                done |= {completion.request_id: completion for completion in finished}
         for completion in done.values():
             self.check(stage, completion)
             self.meter.called(stage, completion.usage)

@@ -6,10 +6,13 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 
 from hornbeam.answer.answerability import answerable, missing_terms, refusal
+from hornbeam.answer.draft import Draft, best_so_far
 from hornbeam.answer.engines import choose_engine
-from hornbeam.answer.events import AnswerText, Asked, Cited, Event, Final, Used
+from hornbeam.answer.events import Asked, Event, Final, Planned, Used
 from hornbeam.answer.inquiry import Inquiry, Style
 from hornbeam.answer.metering import total_tokens
+from hornbeam.answer.planning import Solved, make_plan, solve
+from hornbeam.answer.reflection import reflect
 from hornbeam.answer.summaries import gather_summaries
 from hornbeam.answer.writing import AnswerForm, AnswerReader, write_answer
 from hornbeam.llm.protocol import LanguageModel
@@ -18,11 +21,9 @@ from hornbeam.retrieve.engines import routes_of
 from hornbeam.retrieve.evidence import Evidence
 from hornbeam.retrieve.knowledge_base import KnowledgeBase
 from hornbeam.retrieve.model_reranker import reranked_by_model
-from hornbeam.retrieve.sentences import sentence_spans
 from hornbeam.settings import AnswerSettings, RetrieveSettings
 
 NO_EVIDENCE = "The index holds no evidence for this question."
-OUT_OF_TIME = "There was no time to answer this question."
 
 
 def answer_question(
@@ -58,30 +59,46 @@ def answer_question(
 
 
 def _answer(inquiry: Inquiry, engine: str) -> Generator[Event, None, Final]:
-    """Gather evidence as the engine does, then answer from it once."""
-    reject = inquiry.answer.mode == "reject"
-    evidence: Sequence[Evidence] = ()
-    probability, reader = None, None
+    draft = Draft()
     try:
-        evidence = yield from _gather(inquiry, engine)
-        if not evidence:
-            missing = missing_terms(inquiry.question, ())
-            return Final(NO_EVIDENCE, True, 0.0 if reject else None, (), missing=missing)
-        if reject:
-            probability = answerable(inquiry, evidence)
-            if probability < inquiry.answer.answerable_threshold:
-                missing = missing_terms(inquiry.question, evidence)
-                return Final(refusal(missing), True, probability, (), missing=missing)
-        form = AnswerForm(inquiry, evidence)
-        reader = AnswerReader(form)
-        yield from write_answer(inquiry, form, reader)
+        if engine == "plan":
+            return (yield from _planned(inquiry, draft))
+        return (yield from _once(inquiry, engine, draft))
     except OutOfTime:
-        if reject and probability is None:
-            return Final(OUT_OF_TIME, True, None, (), out_of_time=True)
-        if reader is None or not reader.text:
-            return (yield from _quoted(evidence or inquiry.evidence, probability))
-        return Final(reader.text, False, probability, reader.citations, cut=True, out_of_time=True)
-    return Final(reader.text, False, probability, reader.citations, cut=reader.cut)
+        draft.evidence = draft.evidence or inquiry.evidence
+        return (yield from best_so_far(draft, reject=inquiry.answer.mode == "reject"))
+
+
+def _once(inquiry: Inquiry, engine: str, draft: Draft) -> Generator[Event, None, Final]:
+    """Gather evidence as the engine does, then answer from it once."""
+    draft.evidence = evidence = yield from _gather(inquiry, engine)
+    if not evidence:
+        return _nothing(inquiry)
+    if inquiry.answer.mode == "reject":
+        draft.probability = answerable(inquiry, evidence)
+        if draft.probability < inquiry.answer.answerable_threshold:
+            missing = missing_terms(inquiry.question, evidence)
+            return Final(refusal(missing), True, draft.probability, (), missing=missing)
+    form = AnswerForm(inquiry, evidence)
+    draft.reader = reader = AnswerReader(form)
+    yield from write_answer(inquiry, form, reader)
+    return Final(reader.text, False, draft.probability, reader.citations, cut=reader.cut)
+
+
+def _planned(inquiry: Inquiry, draft: Draft) -> Generator[Event, None, Final]:
+    """Evidence for the question itself, as `mix` has it; its sub-questions; then looking again."""
+    draft.evidence = first = yield from _gather(inquiry, "mix")
+    if not first:
+        return _nothing(inquiry)
+    plan = make_plan(inquiry)
+    yield Planned(plan)
+    solved: list[Solved] = []
+    if len(plan) > 1:
+        solved = yield from solve(inquiry, plan)
+        for one in solved:
+            if one.citation is not None:
+                draft.answer, draft.citation = one.answer, one.citation
+    return (yield from reflect(inquiry, draft, first, solved))
 
 
 def _gather(inquiry: Inquiry, engine: str) -> Generator[Event, None, Sequence[Evidence]]:
@@ -93,19 +110,9 @@ def _gather(inquiry: Inquiry, engine: str) -> Generator[Event, None, Sequence[Ev
     return evidence
 
 
-def _quoted(evidence: Sequence[Evidence], probability: float | None) -> Generator[Event, None, Final]:
-    """What can be said without the model: the best piece's first sentence."""
-    if not evidence:
-        return Final(OUT_OF_TIME, True, probability, (), out_of_time=True)
-    best = next((piece for piece in evidence if piece.kind == "chunk"), evidence[0])
-    start, end = next(iter(sentence_spans(best.text)), (0, len(best.text)))
-    text = f"{' '.join(best.text[start:end].split())} [{best.label}]"
-    cited = best
-    if best.start is not None and best.text == best.quote:
-        cited = replace(best, start=best.start + start, end=best.start + end, quote=best.text[start:end])
-    yield AnswerText(text)
-    yield Cited(cited)
-    return Final(text, False, probability, (cited,), out_of_time=True)
+def _nothing(inquiry: Inquiry) -> Final:
+    probability = 0.0 if inquiry.answer.mode == "reject" else None
+    return Final(NO_EVIDENCE, True, probability, (), missing=missing_terms(inquiry.question, ()))
 
 
 def _with_costs(final: Final, used: Used, settings: AnswerSettings, engine: str) -> Final:

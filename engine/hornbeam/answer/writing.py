@@ -110,6 +110,10 @@ class AnswerReader:
         self.cut = False
 
     @property
+    def text_without_marks(self) -> str:
+        return " ".join(_MARK.sub(" ", self.text).split())
+
+    @property
     def citations(self) -> tuple[Evidence, ...]:
         return tuple(self._cited.values())
 

@@ -30,9 +30,9 @@ def query(
         str,
         typer.Option(
             "--engine",
-            metavar="auto|local|global|naive|mix|dense",
+            metavar="auto|local|global|naive|mix|plan|dense",
             help="auto: by the shape of the question; mix: all routes; local: entities and facts; global: "
-            "summaries of communities; naive: "
+            "summaries of communities; plan: sub-questions and further searches; naive: "
             "chunks alone; dense: nearest chunks alone.",
         ),
     ] = "auto",
