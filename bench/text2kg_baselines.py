@@ -1,6 +1,6 @@
 """What grammars are worth where the right facts are known: four ways to extract, same sentences, same model.
 
-    hornbeam bench text2kg-baselines DIR --limit 10 [--ontologies N,N] [--json]
+    hornbeam bench text2kg-baselines DIR --limit 10 [--ontologies N,N] [--only WAY,WAY] [--json]
 
 free text     the relation types and the nearest known sentences in the prompt, whatever comes is parsed
 JSON schema   the same prompt, an answer of that form enforced: relations from a list, ends of any words
@@ -61,34 +61,36 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("folder", type=Path, metavar="DIR")
     parser.add_argument("--limit", type=int, default=10, help="sentences of each ontology (default 10)")
     parser.add_argument("--ontologies", metavar="N,N", help="their numbers (default: all)")
+    parser.add_argument("--only", metavar="WAY,WAY", help=f"of {', '.join(_WAYS)} (default: all)")
     parser.add_argument("--json", action="store_true", help="one JSON document")
     options = parser.parse_args(arguments)
     try:
         numbers = [int(number) for number in options.ontologies.split(",")] if options.ontologies else None
     except ValueError:
         parser.error(f"--ontologies: '{options.ontologies}' is not numbers between commas")
+    ways = [way.strip() for way in options.only.split(",")] if options.only else list(_WAYS)
+    if unknown := [way for way in ways if way not in _WAYS]:
+        parser.error(f"--only: '{unknown[0]}' is not one of {', '.join(_WAYS)}")
     sets = [limited(one, options.limit) for one in read_fact_sets(options.folder, numbers, "test")]
     settings = load_settings()
     model = open_model(settings)
     try:
-        report = compare(sets, model, open_embedder(settings), settings.extract)
+        report = compare(sets, model, open_embedder(settings), settings.extract, ways)
     finally:
         model.close()
     print(json.dumps(report, indent=2) if options.json else as_table(report))
 
 
 def compare(
-    sets: Sequence[FactSet], model: LanguageModel, encoder: Encoder, settings: ExtractSettings
+    sets: Sequence[FactSet],
+    model: LanguageModel,
+    encoder: Encoder,
+    settings: ExtractSettings,
+    ways: Sequence[str],
 ) -> dict[str, dict[str, Any]]:
-    """The four ways, one after another; the engine starts before the first is timed."""
+    """The ways, one after another; the engine starts before the first is timed."""
     list(run_requests(model, [Request("warm up", model.chat_prompt("", "Hello"), 1)], 1))
-    ways: dict[str, tuple[Ask, ExtractSettings]] = {
-        "free text": (_free_text, settings),
-        "JSON schema": (_json_schema, settings),
-        "staged": (staged_facts, settings),
-        "guided": (guided_facts, settings),
-    }
-    return {name: _measured(sets, model, encoder, *way) for name, way in ways.items()}
+    return {way: _measured(sets, model, encoder, _WAYS[way], settings) for way in ways}
 
 
 def _measured(
@@ -212,6 +214,14 @@ def json_grammar(schema: GraphSchema) -> str:
             f"relation ::= {relations}",
         )
     )
+
+
+_WAYS: dict[str, Ask] = {
+    "free text": _free_text,
+    "JSON schema": _json_schema,
+    "staged": staged_facts,
+    "guided": guided_facts,
+}
 
 
 def as_table(report: dict[str, dict[str, Any]]) -> str:

@@ -69,7 +69,8 @@ def test_the_json_grammar_takes_the_examples_and_no_unknown_relation() -> None:
 
 def test_the_four_ways_are_measured_alike() -> None:
     model = GrammarWalker(6, closing=0.05)
-    report = script.compare([SET], model, HashedWords(), ExtractSettings(max_output_tokens=96))
+    settings = ExtractSettings(max_output_tokens=96)
+    report = script.compare([SET], model, HashedWords(), settings, list(script._WAYS))
     assert list(report) == ["free text", "JSON schema", "staged", "guided"]
     for name, one in report.items():
         assert one["sentences"] == 2
@@ -83,6 +84,14 @@ def test_the_four_ways_are_measured_alike() -> None:
     assert sum(prompt.count(script.as_answer([BORN])) for prompt in prompts) == 4
     lines = script.as_table(report).splitlines()
     assert len({len(line) for line in lines}) == 1
+
+
+def test_one_way_alone_is_measured_and_an_unknown_one_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    settings = ExtractSettings(max_output_tokens=96)
+    assert list(script.compare([SET], GrammarWalker(3), HashedWords(), settings, ["guided"])) == ["guided"]
+    with pytest.raises(SystemExit):
+        script.main(["somewhere", "--only", "guided,best"])
+    assert "'best' is not one of free text, JSON schema, staged, guided" in capsys.readouterr().err
 
 
 def test_a_sentence_without_room_is_unreadable_and_not_asked() -> None:
