@@ -26,8 +26,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hornbeam_kernels.backend import Array, Backend, BackendUnavailableError, block_rows, row_blocks
+from hornbeam_kernels.backend import Array, Backend, BackendUnavailableError, block_rows
 from hornbeam_kernels.indexing import Labels, renumber
+from hornbeam_kernels.memory import FAISS_SHARE, RowBlocks
 
 REQUIREMENTS = {
     "cuml": "cuml-cu13==26.10.*",
@@ -336,13 +337,15 @@ class CuvsIndex:
         found = backend.asarray(self.neighbours(q, k, self.effort)).astype(xp.int64)  # [q, k]
         scores = np.full((q.shape[0], k), -np.inf, dtype=np.float32)
         ids = np.full((q.shape[0], k), -1, dtype=np.int64)
-        for block in row_blocks(q.shape[0], 12 * k * self.d, backend=backend):
-            at = found[block]
-            there = (at >= 0) & (at < self.ntotal)  # libraries differ in how they mark an empty place
-            vectors = self.rows[xp.where(there, at, xp.zeros_like(at))]  # [block, k, d]
-            product = xp.sum(q[block][:, None, :] * vectors, axis=2)
-            scores[block] = backend.to_numpy(xp.where(there, product, -xp.inf))
-            ids[block] = backend.to_numpy(xp.where(there, at, -xp.ones_like(at)))
+        blocks = RowBlocks(q.shape[0], 12 * k * self.d, backend=backend)
+        for block in blocks:
+            with blocks.halving():
+                at = found[block]
+                there = (at >= 0) & (at < self.ntotal)  # libraries differ in how they mark an empty place
+                vectors = self.rows[xp.where(there, at, xp.zeros_like(at))]  # [block, k, d]
+                product = xp.sum(q[block][:, None, :] * vectors, axis=2)
+                scores[block] = backend.to_numpy(xp.where(there, product, -xp.inf))
+                ids[block] = backend.to_numpy(xp.where(there, at, -xp.ones_like(at)))
         order = np.lexsort((ids, -scores), axis=1)  # best first, of equals the lowest id
         return np.take_along_axis(scores, order, axis=1), np.take_along_axis(ids, order, axis=1)
 
@@ -385,6 +388,7 @@ def _on_faiss(index: Any, x: Array, kind: str, backend: Backend, most: int = 1) 
     import faiss
 
     resources = faiss.StandardGpuResources()
+    resources.setTempMemory(int(FAISS_SHARE * backend.free_memory()))
     index = faiss.index_cpu_to_gpu(resources, 0, index)
     rows = backend.to_numpy(x)  # faiss takes host arrays and moves them in pages
     if not index.is_trained:

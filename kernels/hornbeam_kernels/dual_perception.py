@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hornbeam_kernels.backend import Array, Backend, Sparse, block_rows, row_blocks, select_backend
+from hornbeam_kernels.backend import Array, Backend, Sparse, block_rows, select_backend
 from hornbeam_kernels.indexing import Indices, Labels, count_communities, label_array, triple_arrays
+from hornbeam_kernels.memory import RowBlocks
 from hornbeam_kernels.propagation import unit_rows
 
 SCORE_DECIMALS = 6
@@ -152,10 +153,12 @@ def own_scores(
         return backend.to_numpy(scores)
     centre, psi = centroids(rows, own, backend=backend), community_counts(counts, own, backend=backend)
     at = backend.asarray(own)
-    for block in row_blocks(rows.shape[0], 8 * rows.shape[1] + 24 * counts.shape[1], memory_limit, backend):
-        semantic = xp.sum(rows[block, ...] * xp.take(centre, at[block], axis=0), axis=1)  # [block] S_s
-        structural = paired_similarity(counts[block], psi[at[block]], xp)  # [block] S_r
-        scores[block] = structure_weight * structural + (1.0 - structure_weight) * semantic
+    blocks = RowBlocks(rows.shape[0], 8 * rows.shape[1] + 24 * counts.shape[1], memory_limit, backend)
+    for block in blocks:
+        with blocks.halving():
+            semantic = xp.sum(rows[block, ...] * xp.take(centre, at[block], axis=0), axis=1)  # [block] S_s
+            structural = paired_similarity(counts[block], psi[at[block]], xp)  # [block] S_r
+            scores[block] = structure_weight * structural + (1.0 - structure_weight) * semantic
     return backend.to_numpy(scores)
 
 

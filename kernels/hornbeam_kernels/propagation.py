@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hornbeam_kernels.backend import Array, Backend, Sparse, one_thread, row_blocks
 from hornbeam_kernels.indexing import Indices
+from hornbeam_kernels.memory import RowBlocks
 
 NOTHING = 1e-4
 """A centred row shorter than this, where rows had length 1, is rounding: it is taken for zero."""
@@ -76,8 +77,10 @@ def propagate(
     xp = backend.xp
     for _ in range(hops):
         after = xp.zeros(slot.shape, dtype=xp.float32)  # [n, d]
-        for rows in row_blocks(slot.shape[0], 12 * slot.shape[1], memory_limit, backend):
-            after[rows, ...] = unit_rows(slot[rows, ...] + weight * (edges[rows] @ slot), xp)
+        blocks = RowBlocks(slot.shape[0], 12 * slot.shape[1], memory_limit, backend)
+        for rows in blocks:
+            with blocks.halving():
+                after[rows, ...] = unit_rows(slot[rows, ...] + weight * (edges[rows] @ slot), xp)
         slot = after
     return slot
 
@@ -124,9 +127,11 @@ def principal_axes(x: Array, mean: Array, dimensions: int, backend: Backend) -> 
     """
     xp, d = backend.xp, x.shape[1]
     scatter: NDArray[np.float64] = np.zeros((d, d))
-    for rows in row_blocks(x.shape[0], 8 * d, backend=backend):
-        block = backend.asarray(x[rows, ...], dtype=xp.float32) - mean
-        scatter += backend.to_numpy(block.T @ block)
+    blocks = RowBlocks(x.shape[0], 8 * d, backend=backend)
+    for rows in blocks:
+        with blocks.halving():
+            block = backend.asarray(x[rows, ...], dtype=xp.float32) - mean
+            scatter += backend.to_numpy(block.T @ block)
     with one_thread():
         axes = np.linalg.eigh(scatter)[1][:, ::-1][:, :dimensions]
     largest = axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])]

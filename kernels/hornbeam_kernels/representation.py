@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hornbeam_kernels.backend import Array, Backend, Sparse, row_blocks, select_backend
 from hornbeam_kernels.indexing import Indices, triple_arrays
+from hornbeam_kernels.memory import RowBlocks
 from hornbeam_kernels.propagation import (
     centred_rows,
     finite_matrix,
@@ -102,8 +103,10 @@ def entity_representation(
     if dimensions is not None and dimensions < d:
         axes = principal_axes(entity, mean, dimensions, backend)  # [d, dimensions]
         slot = xp.zeros((n, dimensions), dtype=xp.float32)
-        for rows in row_blocks(n, 8 * d, memory_limit, backend):
-            slot[rows, ...] = (backend.asarray(entity[rows, ...], dtype=xp.float32) - mean) @ axes
+        blocks = RowBlocks(n, 8 * d, memory_limit, backend)
+        for rows in blocks:
+            with blocks.halving():
+                slot[rows, ...] = (backend.asarray(entity[rows, ...], dtype=xp.float32) - mean) @ axes
     else:
         slot = backend.asarray(entity, dtype=xp.float32) - mean
     slot = unit_rows(slot, xp) if n > 1 else unit_rows(backend.asarray(entity, dtype=xp.float32), xp)
@@ -142,8 +145,10 @@ def _paper(
         slot = xp.zeros((n, d), dtype=xp.float32)
         if len(h):
             mean = _row_mean(backend, touching, column[once], n, vectors.shape[0])
-            for rows in row_blocks(n, 4 * d, memory_limit, backend):
-                slot[rows, ...] = mean[rows] @ vectors
+            blocks = RowBlocks(n, 4 * d, memory_limit, backend)
+            for rows in blocks:
+                with blocks.halving():
+                    slot[rows, ...] = mean[rows] @ vectors
         if vectors is entity:
             slot = xp.where(lonely[:, None], entity, slot)
         result[:, i * d : (i + 1) * d] = slot

@@ -68,7 +68,7 @@ def fake_rapids(*packages: str) -> FakeRapids:
 def fake_faiss_gpu(monkeypatch: Any) -> FakeRapids:
     """faiss as if one GPU were there: its indexes stay where they are."""
     made = FakeRapids()
-    made.add("faiss", "StandardGpuResources", lambda: types.SimpleNamespace())
+    made.add("faiss", "StandardGpuResources", lambda: types.SimpleNamespace(setTempMemory=lambda size: None))
     made.add("faiss", "index_cpu_to_gpu", lambda resources, device, index: index)
     for name, function in vars(made.modules.pop("faiss")).items():
         if callable(function):

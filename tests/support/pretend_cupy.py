@@ -178,7 +178,13 @@ class PretendCupy:
     @staticmethod
     def get_default_memory_pool() -> Any:
         """A pool that holds nothing."""
-        return types.SimpleNamespace(free_bytes=lambda: 0)
+        return types.SimpleNamespace(
+            free_bytes=lambda: 0, free_all_blocks=lambda: None, set_limit=lambda size: None
+        )
+
+    @staticmethod
+    def get_default_pinned_memory_pool() -> Any:
+        return types.SimpleNamespace(free_all_blocks=lambda: None)
 
 
 def check_sparse_call(kind: str, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:

