@@ -23,7 +23,8 @@ from hornbeam.extract.stages import Extractor
 from hornbeam.extract.tiers import chunk_extractor
 from hornbeam.extract.verification import Verifier
 from hornbeam.index.embedder import TextEmbedder
-from hornbeam.llm.protocol import LanguageModel, Served
+from hornbeam.llm.protocol import LanguageModel
+from hornbeam.llm.working_time import TimedModel, idle_figures
 from hornbeam.pipeline.extraction import extract_chunks
 from hornbeam.pipeline.forgetting import forget_named, forget_vanished
 from hornbeam.pipeline.importing import published_schema
@@ -76,12 +77,12 @@ class Build:
         self._index = index
         self._settings = settings
         self._schema = schema
-        self._model = model
+        self._model = timed = TimedModel(model)
         self._embedder = embedder
         self._progress = progress
         self._stop = stop or StopRequest()
         self._prompts = load_prompts(settings.prompts)
-        self._extractor = chunk_extractor(model, schema, settings.extract, embedder, self._prompts)
+        self._extractor = chunk_extractor(timed, schema, settings.extract, embedder, self._prompts)
         self._verifier = (
             Verifier(self._extractor, schema, settings.extract, self._prompts)
             if settings.extract.verify and isinstance(self._extractor, Extractor)
@@ -95,8 +96,9 @@ class Build:
             self._verifier.version if self._verifier else None,
             self._prompts.version,
         )
-        self._asker = asker_of(settings, schema, model) if settings.evolve.enabled else None
+        self._asker = asker_of(settings, schema, timed) if settings.evolve.enabled else None
         self._seconds: dict[str, float] = {}
+        self._model_time: dict[str, dict[str, float]] = {}
         self._report = BuildReport()
 
     def run(self, paths: Sequence[Path | str], retry: Collection[Retry] = ()) -> BuildReport:
@@ -262,7 +264,8 @@ class Build:
             seconds=self._seconds,
             cost=self._settings.cost,
             joules=meter.joules(),
-            serving=self._model.serving() if isinstance(self._model, Served) else None,
+            serving=self._model.serving(),
+            model_time=self._model_time,
         )
         with ledger.transaction():
             ledger.runs.finish(run, version.version_id, json.dumps(report.to_json(), ensure_ascii=False))
@@ -310,11 +313,15 @@ class Build:
 
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:
-        started = time.perf_counter()
+        started, model = time.perf_counter(), self._model
+        working, starting = model.working_s, model.starting_s
         try:
             yield
         finally:
-            self._seconds[stage] = time.perf_counter() - started
+            seconds = self._seconds[stage] = time.perf_counter() - started
+            if model.working_s > working:
+                worked, began = model.working_s - working, model.starting_s - starting
+                self._model_time[stage] = idle_figures(seconds, worked, began)
 
 
 def _tokens(usage: dict[str, dict[str, Any]]) -> int:

@@ -155,6 +155,13 @@ def index(
     changes: SetOption = None,
     gpu_hour_price: PriceOption = None,
     budget: BudgetOption = None,
+    repro: Annotated[
+        bool,
+        typer.Option(
+            "--repro",
+            help="The same input gives the same version, also on a GPU (slower there): see the README.",
+        ),
+    ] = False,
     evolve: Annotated[
         bool,
         typer.Option(
@@ -203,6 +210,7 @@ def index(
             "device": device,
             "cost.gpu_hour_price": gpu_hour_price,
             "cost.budget": budget,
+            "repro": repro or None,
             "evolve.enabled": evolve or None,
             "evolve.reextract": reextract,
         },

@@ -51,6 +51,11 @@ def render_report(report: dict[str, Any], index: Path) -> None:
     console.print(f"seconds      {sum(seconds.values()):.1f} ({spent})")
     if report["tokens_per_second"]:
         console.print(f"throughput   {report['tokens_per_second']} output tokens a second")
+    for stage, spent in report["model_time"].items():
+        console.print(
+            f"model idle   {spent['idle_share']:.1%} of {stage}: {spent['idle_seconds']:.1f} of "
+            f"{spent['seconds']:.1f} s"
+        )
     _print_cost(console, report["cost"])
     if report["proposals"] is not None:
         _print_proposals(console, report["proposals"], index)

@@ -61,6 +61,9 @@ class ModelSettings(Section):
         "auto",
         description="auto: float32 on the CPU, where answers then hardly follow the batch; bfloat16 on a GPU",
     )
+    batch_invariant: bool = Field(
+        False, description="on a GPU: answers that do not follow the batch; slower (VLLM_BATCH_INVARIANT)"
+    )
     seed: int = 42
     request_timeout_s: float = Field(300.0, gt=0, description="for a model behind a URL")
 
@@ -362,6 +365,10 @@ class CostSettings(Section):
 
 class Settings(Section):
     device: Literal["auto", "cpu", "cuda"] = "auto"
+    repro: bool = Field(
+        False,
+        description="same input, same version: greedy, seeded, and on a GPU vLLM's batch-invariant kernels",
+    )
     memory_limit_mib: int | None = Field(
         None, ge=64, description="of array blocks; none: a quarter of what is free"
     )
@@ -381,6 +388,12 @@ class Settings(Section):
     gates: GateSettings = GateSettings()
     versions: VersionSettings = VersionSettings()
     cost: CostSettings = CostSettings()
+
+    @model_validator(mode="after")
+    def _repeatable(self) -> Settings:
+        if self.repro and self.extract.temperature > 0:
+            raise ValueError("repro needs extract.temperature = 0")
+        return self
 
     def fingerprint(self, *sections: str) -> str:
         """SHA-256 of the named sections, for keys of stored results."""
@@ -464,7 +477,9 @@ def _explain(error: ValidationError, origins: Mapping[str, str], file: str) -> s
         location = [str(part) for part in problem["loc"]]
         dotted = ".".join(location)
         origin = origins.get(dotted, file)
-        if problem["type"] == "extra_forbidden":
+        if not location:  # of several sections together
+            problems.append(f"{file}: {problem['msg']}")
+        elif problem["type"] == "extra_forbidden":
             known = _known_keys(location[:-1])
             near = difflib.get_close_matches(location[-1], known, n=1, cutoff=0.0)
             hint = f"; did you mean '{'.'.join([*location[:-1], near[0]])}'?" if near else ""

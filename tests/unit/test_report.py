@@ -62,6 +62,7 @@ REPORT: dict[str, Any] = {
         "energy_kwh": 0.25,
         "currency": "EUR",
     },
+    "model_time": {"extract": {"seconds": 40.0, "idle_seconds": 1.0, "idle_share": 0.025}},
     "serving": {
         "enforces": "json schema",
         "servers": [
@@ -98,6 +99,7 @@ def printed(capsys: pytest.CaptureFixture[str]) -> str:
         "4 calls, 100 prompt (75% from cache), 20 output",
         "0.002 EUR in all, 0.001 a document, 16.5 for a million tokens",
         "0.25 kWh of the GPUs",
+        "2.5% of extract: 1.0 of 40.0 s",
         "6 items of answers that no grammar shaped",
         "servers that enforce no grammar (json schema)",
         "http://b: 2 beside 1 answers, the last: 503: overloaded",

@@ -45,7 +45,10 @@ def open_model(settings: Settings) -> LanguageModel:
         return TransformersModel(directory, settings.model, device, reason)
     from hornbeam.llm.vllm_engine import VllmModel
 
-    return VllmModel(directory, settings.model, device)
+    model = settings.model
+    if settings.repro:
+        model = model.model_copy(update={"batch_invariant": True})
+    return VllmModel(directory, model, device)
 
 
 def choose_backend(

@@ -54,10 +54,12 @@ class VllmModel:
         if self._identity is None:
             distribution, version = vllm_distribution(self._device)
             dtype = model_dtype(self._settings, self._device)
+            kernels = self._device == "cuda" and self._settings.batch_invariant
+            invariant = " batch invariant" if kernels else ""
             self._identity = ModelIdentity(
                 name=self._directory.name,
                 # Another precision, other answers.
-                fingerprint=f"{directory_fingerprint(self._directory)} {dtype}",
+                fingerprint=f"{directory_fingerprint(self._directory)} {dtype}{invariant}",
                 backend=f"{distribution} {version}, in process",
                 reason=f"{self._directory} is a model directory; device {self._device}, {dtype}",
             )
@@ -237,6 +239,8 @@ def _new_engine(directory: Path, settings: ModelSettings, device: Literal["cpu",
         }
     for name, value in environment.items():
         os.environ.setdefault(name, value)
+    if device == "cuda" and settings.batch_invariant:
+        os.environ["VLLM_BATCH_INVARIANT"] = "1"
     # What is logged while vLLM is imported comes before its own settings for logs.
     logging.getLogger("vllm").setLevel(os.environ["VLLM_LOGGING_LEVEL"])
     from vllm import EngineArgs

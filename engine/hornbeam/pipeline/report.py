@@ -39,6 +39,8 @@ class BuildReport:
     tokens_per_second: float = 0.0  # generated, while the model was generating
     cost: dict[str, Any] = field(default_factory=dict)  # of this run
     proposals: dict[str, Any] | None = None  # types that the schema lacks; None: not asked for
+    #: of each stage that asked the model: seconds without its start, those in which it had nothing to do
+    model_time: dict[str, dict[str, float]] = field(default_factory=dict)
     serving: dict[str, Any] | None = None  # what the model's servers enforce and did; None: there is none
     gates: dict[str, dict[str, Any]] = field(default_factory=dict)
     version: str | None = None
@@ -72,6 +74,7 @@ def make_report(
     proposing: ProposingReport | None = None,
     serving: dict[str, Any] | None = None,
     joules: float | None = None,
+    model_time: dict[str, dict[str, float]] | None = None,
 ) -> BuildReport:
     """
     Args:
@@ -113,6 +116,7 @@ def make_report(
         cost=cost_figures(spent, cost.gpu_hour_price, cost.currency),
         proposals=proposing.to_json() if proposing else None,
         serving=serving,
+        model_time=model_time or {},
         gates=version.manifest["gates"],
         version=version.version_id,
         promoted=all_passed(version),
