@@ -183,6 +183,18 @@ class ResolveSettings(Section):
     neighbours: int = Field(
         0, ge=0, description="names nearest to a name that may be forms of it in other documents; 0: none"
     )
+    ask: bool = Field(
+        False,
+        description="ask the model, yes or no, about names of different documents that could be forms of one "
+        "and that their company does not decide; looks at 5 neighbours where `neighbours` is 0",
+    )
+    ask_threshold: float = Field(0.9, ge=0, le=1, description="P(yes) from which such names are one thing")
+    summarise_from: int = Field(
+        0,
+        ge=0,
+        description="different descriptions of an entity from which they are clustered and the model says "
+        "each cluster in a sentence of its words; 0: the surest mention's sentence is the description",
+    )
     homonyms: Literal["off", "single", "all"] = Field(
         "single",
         description="names that may be different things in different documents; single: a person's only name",

@@ -24,7 +24,9 @@ from hornbeam.pipeline.importing import published_schema
 from hornbeam.pipeline.recipe import Recipe
 from hornbeam.pipeline.text_recipe import text_recipe
 from hornbeam.progress import Progress
+from hornbeam.prompts import load_prompts
 from hornbeam.records import TABLES, arrow_schema
+from hornbeam.resolve.answers import Answers
 from hornbeam.resolve.consolidate import write_graph_tables
 from hornbeam.resolve.separations import read_separations
 from hornbeam.settings import Settings
@@ -153,6 +155,9 @@ def _write_graph_tables(ledger: Ledger, building: Path, settings: Settings, embe
         separations=read_separations(ledger),
         min_confidence=settings.extract.min_confidence,
         memory_limit_mib=_MEMORY_MIB,
+        answers=Answers(
+            ledger, str(texts.model["fingerprint"]) if texts else "", load_prompts(settings.prompts)
+        ),
     )
 
 

@@ -25,6 +25,7 @@ from hornbeam.pipeline.inheritance import inherited_results
 from hornbeam.pipeline.recipe import Recipe, version_recipe
 from hornbeam.progress import Progress, Stage
 from hornbeam.prompts import Prompts, shipped_prompts
+from hornbeam.resolve.answers import Answers
 from hornbeam.resolve.consolidate import Consolidated, write_graph_tables
 from hornbeam.resolve.separations import read_separations
 from hornbeam.resolve.staged_parts import StagedParts
@@ -164,7 +165,7 @@ class Publisher:
         return base if same and base.manifest["hornbeam"] == hornbeam.__version__ else None
 
     def _write(self, ledger: Ledger, run: int, inputs: str, building: Path, base: Version | None) -> Version:
-        consolidated = self._consolidate(ledger, building)
+        consolidated = self._consolidate(ledger, run, building)
         counts = consolidated.rows
         embedder = self.embedder
         if base is not None:
@@ -190,7 +191,7 @@ class Publisher:
             prune(self.index, ledger, self.settings.versions.keep)
         return version
 
-    def _consolidate(self, ledger: Ledger, building: Path) -> Consolidated:
+    def _consolidate(self, ledger: Ledger, run: int, building: Path) -> Consolidated:
         scratch = building / "scratch"
         scratch.mkdir()
         with self.timed("consolidate"):
@@ -210,6 +211,14 @@ class Publisher:
                 min_confidence=self.settings.extract.min_confidence,
                 memory_limit_mib=self._memory_mib(),
                 kept=kept,
+                answers=Answers(
+                    ledger,
+                    str(self.texts_read_by["fingerprint"]),
+                    self.prompts,
+                    self.model,
+                    run,
+                    self.stop,
+                ),
             )
         shutil.rmtree(scratch)
         return consolidated
@@ -400,6 +409,7 @@ class Publisher:
                 "homonyms": consolidated.homonyms,
                 "merges": consolidated.merges,
                 "dropped": consolidated.dropped,
+                "asked": consolidated.asked,
             },
             "communities": communities,
             "gates": {gate.name: gate.to_json() for gate in gates},

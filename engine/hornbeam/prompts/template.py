@@ -41,6 +41,8 @@ TASKS: dict[str, TaskForm] = {
     "guided": _form("examples", "text"),  # extraction in one call, with `extract.known_facts`
     "verification": _form(None, "statement"),  # behind the prompt that found the fact
     "naming": _form("", "facts"),  # of communities
+    "summarising": _form("", "name descriptions"),  # of an entity's descriptions
+    "same_thing": _form("", "first told_of_first second told_of_second"),  # of two names
 }
 
 

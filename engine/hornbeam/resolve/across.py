@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from hornbeam.index.embedder import TextEmbedder
 from hornbeam.resolve.evidence import SCORES, EvidenceKind
 from hornbeam.resolve.forms import is_person_part, one_slip_apart, stem_key
+from hornbeam.resolve.judging import Pair
 from hornbeam.resolve.kinds import NameKind, name_kind
 from hornbeam.resolve.names import is_unspaced, name_words, ordinals_of, spelling_key
 from hornbeam.resolve.resolution import Names
@@ -33,6 +34,11 @@ _LEAST_LETTERS = 5
 _SENTENCES = 6
 _AT_ONCE = 512
 
+#: Sentences about one name and about another.
+_Told = tuple[list[str], list[str]]
+#: P(one thing) of pairs, None for those that are not; what is below a threshold counts as not.
+Judge = Callable[[Sequence[Pair]], list[float | None]]
+
 
 @dataclass(frozen=True, slots=True)
 class AcrossLink:
@@ -48,25 +54,43 @@ def find_across(
     embedder: TextEmbedder,
     neighbours: int,
     kinds: Collection[EvidenceKind],
+    judge: Judge | None = None,
 ) -> list[AcrossLink]:
     """Links between names whatever document they stand in. Reads the tables `names` and `name_mentions`.
 
     Args:
         neighbours: names nearest to a name that are looked at; 0: none.
+        judge: decides about names that could be forms of one and whose company does not tell.
     """
     groups: dict[str, list[int]] = defaultdict(list)
     for number, kind in enumerate(names.types):
         if name_kind(kind) is not NameKind.QUANTITY and not names.senses[number]:
             groups[kind].append(number)
     found: list[AcrossLink] = []
+    open_pairs: list[tuple[int, int, _Told]] = []
     for kind, members in sorted(groups.items()):
         if EvidenceKind.SPELLING in kinds:
             found += _equal(names, members, _spelling, EvidenceKind.SPELLING)
         if EvidenceKind.INFLECTION in kinds:
             found += _equal(names, members, _stem, EvidenceKind.INFLECTION)
-        if EvidenceKind.CONTEXT in kinds and neighbours:
+        if neighbours and (EvidenceKind.CONTEXT in kinds or judge is not None):
             pairs = list(_near(names, members, name_kind(kind), embedder, neighbours))
-            found += _in_like_company(connection, names, pairs, embedder)
+            for alias, target, alike, told in _in_company(connection, names, pairs, embedder):
+                if alike and EvidenceKind.CONTEXT in kinds:
+                    score = SCORES[EvidenceKind.CONTEXT]
+                    found.append(AcrossLink(alias, target, EvidenceKind.CONTEXT.value, score))
+                else:
+                    open_pairs.append((alias, target, told))
+    if judge is not None and open_pairs:
+        verdicts = judge(
+            [
+                Pair(names.canonical[alias], told[0], names.canonical[target], told[1])
+                for alias, target, told in open_pairs
+            ]
+        )
+        for (alias, target, _), probability in zip(open_pairs, verdicts, strict=True):
+            if probability is not None:
+                found.append(AcrossLink(alias, target, EvidenceKind.MODEL.value, probability))
     return found
 
 
@@ -136,12 +160,13 @@ def _could_be_one(alias: str, target: str, kind: NameKind) -> bool:
     )
 
 
-def _in_like_company(
+def _in_company(
     connection: duckdb.DuckDBPyConnection,
     names: Names,
     pairs: Sequence[tuple[int, int]],
     embedder: TextEmbedder,
-) -> Iterator[AcrossLink]:
+) -> Iterator[tuple[int, int, bool, _Told]]:
+    """(alias, target, whether both keep like company, what is told of each), of different documents."""
     distinct = sorted(set(pairs))
     for start in range(0, len(distinct), _AT_ONCE):
         portion = distinct[start : start + _AT_ONCE]
@@ -166,8 +191,7 @@ def _in_like_company(
             if ours and theirs:
                 means = [mean_vector([vectors[text] for text in sentences]) for sentences in (ours, theirs)]
                 alike = float(means[0] @ means[1])
-            if shared or alike >= _ALIKE:
-                yield AcrossLink(alias, target, EvidenceKind.CONTEXT.value, SCORES[EvidenceKind.CONTEXT])
+            yield alias, target, bool(shared) or alike >= _ALIKE, (ours, theirs)
 
 
 _TOLD = f"""

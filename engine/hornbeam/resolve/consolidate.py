@@ -21,8 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 from hornbeam.index.embedder import TextEmbedder
 from hornbeam.records import TABLES, arrow_schema
-from hornbeam.resolve.across import find_across
-from hornbeam.resolve.evidence import kinds_that_count
+from hornbeam.resolve.across import Judge, find_across
+from hornbeam.resolve.answers import Answers
+from hornbeam.resolve.descriptions import Pile, summarised
+from hornbeam.resolve.evidence import EvidenceKind, kinds_that_count
+from hornbeam.resolve.judging import Pair, probabilities
 from hornbeam.resolve.resolution import Resolved, read_edges, read_names, resolve
 from hornbeam.resolve.senses import candidates, find_senses
 from hornbeam.resolve.separations import Separation, merge_id
@@ -37,6 +40,10 @@ if TYPE_CHECKING:
     import duckdb
 
 
+#: Names nearest to a name that the model is asked about, where the settings name no number.
+_ASKED_NEIGHBOURS = 5
+
+
 @dataclass(slots=True)
 class Consolidated:
     rows: dict[str, int]  # by table
@@ -46,6 +53,7 @@ class Consolidated:
     #: statements of facts that a merge left without a place in the graph: their ends became one entity, or
     #: the entity's type is not in their domain or range
     dropped: dict[str, int] = field(default_factory=dict)
+    asked: dict[str, int] = field(default_factory=dict)  # questions to the model, by task and outcome
 
 
 def write_graph_tables(
@@ -60,6 +68,7 @@ def write_graph_tables(
     min_confidence: float,
     memory_limit_mib: int,
     kept: StagedParts | None = None,
+    answers: Answers | None = None,
 ) -> Consolidated:
     """Write documents, chunks, entities, mentions, relations, attributes, their evidence, and merges.
 
@@ -73,6 +82,7 @@ def write_graph_tables(
         min_confidence: relations and attributes below are left out of the graph.
         memory_limit_mib: DuckDB's bound.
         kept: staged rows of earlier builds; those of this one are added to it.
+        answers: the model's, where the settings ask for them; None: what they would decide stays open.
     """
     import duckdb
 
@@ -94,13 +104,15 @@ def write_graph_tables(
         _create(connection, _NAMES)
         result = Consolidated(counts)
         result.homonyms = _tell_homonyms(connection, settings, embedder)
-        _link_across(connection, settings, embedder, separations)
+        _link_across(connection, settings, embedder, separations, answers)
         _create(connection, _LINKS)
         _resolve(connection, separations, result)
         _create(connection, _FACTS, min_confidence)
+        _describe(connection, settings, embedder, answers)
         connection.execute("SET preserve_insertion_order = true")
         for table, sql in _QUERIES.items():
             counts[table] = write_query(connection, sql, table, tables)
+        result.asked = dict(sorted(answers.counts.items())) if answers is not None else {}
         result.dropped = {name: int(_one(connection, sql)) for name, sql in _DROPPED.items()}
     return result
 
@@ -213,15 +225,20 @@ def _link_across(
     settings: ResolveSettings,
     embedder: TextEmbedder,
     separations: Collection[Separation],
+    answers: Answers | None,
 ) -> None:
     """`across_links`: what is told of names whatever document they stand in."""
     import pyarrow as pa
 
     names = read_names(connection)
     apart = {separation.merge_id for separation in separations}
+    kinds = kinds_that_count(settings)
+    asks = answers is not None and EvidenceKind.MODEL in kinds
+    judge = _judge(answers, settings.ask_threshold) if answers is not None and asks else None
+    neighbours = settings.neighbours or (_ASKED_NEIGHBOURS if asks else 0)
     found = [
         link
-        for link in find_across(connection, names, embedder, settings.neighbours, kinds_that_count(settings))
+        for link in find_across(connection, names, embedder, neighbours, kinds, judge)
         if merge_id(None, *((names.canonical[n], names.types[n]) for n in (link.alias, link.target)))
         not in apart
     ]
@@ -229,6 +246,33 @@ def _link_across(
     given = pa.Table.from_pylist([asdict(link) for link in found], schema=pa.schema(columns))
     connection.register("given", given)
     connection.execute("CREATE TEMP TABLE across_links AS SELECT * FROM given")
+    connection.unregister("given")
+
+
+def _judge(answers: Answers, threshold: float) -> Judge:
+    def judge(pairs: Sequence[Pair]) -> list[float | None]:
+        found = probabilities(pairs, answers)
+        return [one if one is not None and one >= threshold else None for one in found]
+
+    return judge
+
+
+def _describe(
+    connection: duckdb.DuckDBPyConnection,
+    settings: ResolveSettings,
+    embedder: TextEmbedder,
+    answers: Answers | None,
+) -> None:
+    """`summaries`: descriptions of the entities of which there are many."""
+    import pyarrow as pa
+
+    told: dict[str, str] = {}
+    if settings.summarise_from and answers is not None:
+        rows = connection.execute(_PILES.format(least=settings.summarise_from)).fetchall()
+        told = summarised([Pile(*row) for row in rows], embedder, answers)
+    columns = {"entity_id": pa.array(list(told), pa.string()), "text": pa.array(told.values(), pa.string())}
+    connection.register("given", pa.table(columns))
+    connection.execute("CREATE TEMP TABLE summaries AS SELECT * FROM given")
     connection.unregister("given")
 
 
@@ -277,6 +321,15 @@ def _load(connection: duckdb.DuckDBPyConnection, resolved: Resolved, document_id
 
 
 # The tables, in SQL.
+
+#: What is told of an entity: its descriptions, or, where it has none, the sentences of its mentions.
+_PILES = """
+    SELECT entity_id, any_value(name), list(DISTINCT told ORDER BY told) AS texts
+    FROM (SELECT entity_id, min(name) OVER (PARTITION BY entity_id) AS name,
+                 CASE WHEN count(described) OVER (PARTITION BY entity_id) > 0 THEN described ELSE sentence END
+                     AS told
+          FROM mention_rows WHERE start IS NOT NULL)
+    WHERE told <> '' GROUP BY entity_id HAVING count(DISTINCT told) >= {least} ORDER BY entity_id"""
 
 #: `records.content_id` of three parts. DuckDB's `strlen` counts bytes; no text of a table has 2³² of them.
 _CONTENT_ID = """
@@ -409,7 +462,8 @@ _QUERIES = {
             SELECT entity_id, list(name ORDER BY is_first DESC, times DESC, name) AS names
             FROM written_forms GROUP BY entity_id)
         SELECT m.entity_id, any_value(f.names)[1] AS name, any_value(m.type) AS type,
-               coalesce(arg_max(m.described, (m.confidence, m.chunk_id, m.start, m."end"))
+               coalesce(any_value(s.text),
+                        arg_max(m.described, (m.confidence, m.chunk_id, m.start, m."end"))
                         FILTER (WHERE m.described IS NOT NULL),
                         arg_max(m.sentence, (m.confidence, m.chunk_id, m.start, m."end"))
                         FILTER (WHERE m.start IS NOT NULL), '') AS description,
@@ -418,6 +472,7 @@ _QUERIES = {
                least(1.0, sum(m.confidence ORDER BY m.chunk_id, m.start, m."end") / count(*)) AS confidence,
                coalesce(max(m.sense), '') AS sense
         FROM mention_rows m JOIN forms f USING (entity_id) LEFT JOIN degrees d USING (entity_id)
+             LEFT JOIN summaries s USING (entity_id)
         GROUP BY m.entity_id ORDER BY m.entity_id""",
     "mentions": """
         SELECT entity_id, chunk_id, start, "end", surface, confidence

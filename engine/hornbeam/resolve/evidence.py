@@ -18,6 +18,7 @@ class EvidenceKind(StrEnum):
     PARTIAL = "partial"  # a part of a name after the whole, in one document
     CONTEXT = "context"  # could be forms of one name, in like company, in different documents
     APPOSITION = "apposition"  # an epithet that always stands right before one name, in unspaced scripts
+    MODEL = "model"  # the model said so of two names in different documents; the score is P(yes)
     TYPE = "type"  # the same name under another type, in one document
 
 
@@ -35,7 +36,7 @@ SCORES = {
     EvidenceKind.CONTEXT: 0.9,
 }
 #: Likeness, which is not transitive; everything else is firm.
-LOOSE = frozenset({EvidenceKind.SLIP, EvidenceKind.CONTEXT})
+LOOSE = frozenset({EvidenceKind.SLIP, EvidenceKind.CONTEXT, EvidenceKind.MODEL})
 #: Tells of names in the document where it stands, and in no other.
 LOCAL = frozenset({EvidenceKind.PARTIAL, EvidenceKind.TYPE})
 #: Points from an alias to the one thing that it stands for; one of two things is each only where it is said.
@@ -70,4 +71,6 @@ def kinds_that_count(settings: ResolveSettings) -> frozenset[EvidenceKind]:
     left_out = set(settings.without.split())
     if settings.types == "keep":
         left_out.add(EvidenceKind.TYPE)
+    if not settings.ask:
+        left_out.add(EvidenceKind.MODEL)
     return frozenset(kind for kind in EvidenceKind if kind.value not in left_out)

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import regex
 
+from hornbeam.grammar.worded import CONNECTING
 from hornbeam.llm.protocol import Completion, LanguageModel, Request, Usage
 from hornbeam.organise import naming
 from hornbeam.organise.communities import CommunityNode, GraphArrays, Hierarchy
 from hornbeam.organise.naming import STAGE, CommunityNamer, Names, Unnamed
 from hornbeam.organise.prompts import (
-    CONNECTING,
     FREE_GRAMMAR,
     OPENING,
     facts_that_fit,
@@ -248,7 +248,7 @@ def test_names_are_made_of_the_words_of_the_facts_and_never_of_the_example(ledge
         assert names.unnamed == {}
         for name, summary in names.texts.values():
             words = set(regex.findall(r"\\w+", f"{name} {summary}"))
-            assert words <= {"Person", "works", "with", "did", "something", *"012345", *CONNECTING}
+            assert words <= {"Person", "works", "with", "did", "something", *"012345", *CONNECTING["en"]}
 
 
 @pytest.mark.parametrize("free", [True, False])
