@@ -51,6 +51,20 @@ def name_matches(kb: KnowledgeBase, query: EncodedQuery, k: int) -> dict[int, fl
     return matches
 
 
+def as_written(kb: KnowledgeBase, row: int, question: str) -> bool:
+    """Whether a name of the entity stands in the question letter by letter, and reads like a name.
+
+    That is with a capital, or in a script without case: "company" and "laptop" are entities of many a graph,
+    and a question that has the word may be about anything.
+    """
+    names = [kb.entity_name(row), *kb.entities.get("aliases", row)]
+    return any(name and _capital_or_caseless(name) and _stands_in(name, question) for name in names)
+
+
+def _capital_or_caseless(name: str) -> bool:
+    return any(unicodedata.category(character) in ("Lu", "Lt", "Lo") for character in name)
+
+
 def _stands_in(name: str, question: str) -> bool:
     """Whether `name` is in `question` between word boundaries; unspaced scripts have none."""
     start = question.find(name)

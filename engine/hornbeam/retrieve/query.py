@@ -40,6 +40,10 @@ def encode_query(embedder: TextEmbedder, text: str) -> EncodedQuery:
     return EncodedQuery(text, embedder.encode_question(seen), tuple(tokenise(text)))
 
 
+#: What an entity was found by, in a candidate's detail: its name, or its name as the question writes it.
+NAME, AS_WRITTEN = "name", "name, as written"
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """One thing that a route found."""

@@ -22,8 +22,8 @@ import numpy as np
 
 from hornbeam.index.tokens import tokenise
 from hornbeam.retrieve.knowledge_base import KnowledgeBase
-from hornbeam.retrieve.names import name_matches
-from hornbeam.retrieve.query import Candidate, EncodedQuery, Kind
+from hornbeam.retrieve.names import as_written, name_matches
+from hornbeam.retrieve.query import AS_WRITTEN, NAME, Candidate, EncodedQuery, Kind
 from hornbeam.retrieve.types import asked_types
 from hornbeam.settings import RetrieveSettings
 
@@ -62,10 +62,16 @@ def entity_route(kb: KnowledgeBase, query: EncodedQuery, settings: RetrieveSetti
             (row,),
             scores[row],
             "entity",
-            detail="name" if named.get(row, 0.0) >= dense.get(row, 0.0) else "similarity",
+            detail=_found_by(kb, query, row, named.get(row, 0.0), dense.get(row, 0.0)),
         )
         for row in best
     ]
+
+
+def _found_by(kb: KnowledgeBase, query: EncodedQuery, row: int, named: float, dense: float) -> str:
+    if named < dense:
+        return "similarity"
+    return AS_WRITTEN if as_written(kb, row, query.text) else NAME
 
 
 def triple_route(kb: KnowledgeBase, query: EncodedQuery, settings: RetrieveSettings) -> list[Candidate]:

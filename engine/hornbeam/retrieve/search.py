@@ -16,7 +16,7 @@ from hornbeam.retrieve.knowledge_base import KnowledgeBase
 from hornbeam.retrieve.pagerank_route import pagerank_route
 from hornbeam.retrieve.path_route import path_route
 from hornbeam.retrieve.provenance import Provenance, provenance_of
-from hornbeam.retrieve.query import Candidate, EncodedQuery, Kind, encode_query
+from hornbeam.retrieve.query import AS_WRITTEN, NAME, Candidate, EncodedQuery, Kind, encode_query
 from hornbeam.retrieve.relevance import relevance
 from hornbeam.retrieve.reranking import rerank
 from hornbeam.retrieve.routes import (
@@ -152,7 +152,7 @@ def search(
     clock.lap("complete")
     if "pagerank" in routes:
         facts = ranked.get("triple") or [c for c in ranked.get("community", ()) if c.kind == "triple"]
-        named = [c for c in ranked.get("entity", ()) if c.detail == "name"]
+        named = [c for c in ranked.get("entity", ()) if c.detail in (NAME, AS_WRITTEN)]
         walked = pagerank_route(kb, settings, facts, _text_scores(ranked), named)
         ranked["pagerank"] = _visible(kb, walked)
         clock.lap("pagerank")

@@ -27,7 +27,7 @@ TWO_HOPS = "Marie Curie was born in the capital of which country?"
 
 def test_the_entity_that_the_question_names_comes_first(kb: KnowledgeBase) -> None:
     found = entity_route(kb, encode_query(kb.embedder, "When did Warsaw grow?"), SETTINGS)
-    assert (found[0].rows, found[0].detail) == ((1,), "name")
+    assert (found[0].rows, found[0].detail) == ((1,), "name, as written")
     assert found[0].score == 1.0
 
 
