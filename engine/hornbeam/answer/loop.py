@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from hornbeam.answer.answerability import answerable, missing_terms, refusal
+from hornbeam.answer.conversation import Turn, stand_alone
 from hornbeam.answer.draft import Draft, best_so_far
 from hornbeam.answer.engines import choose_engine
 from hornbeam.answer.events import Asked, Event, Final, Planned, Used
@@ -35,23 +37,26 @@ def answer_question(
     answer: AnswerSettings,
     engine: str = "mix",
     style: Style = "sentences",
-    asked: str | None = None,
+    history: Sequence[Turn] = (),
 ) -> Iterator[Event]:
     """Retrieve, decide (in reject mode) and answer. Closing the iterator stops the model.
 
     Args:
-        question: standing alone.
         engine: one of `engines.ENGINES`.
-        asked: the question as it was asked, where it was rewritten.
+        history: of the conversation; a question that leans on it is rewritten to stand alone.
 
     Raises:
         ModelError: the model could not answer.
         UsageError: no such engine.
     """
-    chosen, reason = choose_engine(engine, question)
     kb = reranked_by_model(kb, model, retrieve)
     inquiry = Inquiry(kb, model, question, retrieve=retrieve, answer=answer, style=style)
-    yield Asked(question if asked is None else asked, question, chosen, reason)
+    choose_engine(engine, question)  # a wrong name costs no call
+    if history:
+        with suppress(OutOfTime):  # it is asked as it is
+            inquiry.question = stand_alone(inquiry, history)
+    chosen, reason = choose_engine(engine, inquiry.question)
+    yield Asked(question, inquiry.question, chosen, reason)
     final = yield from _answer(inquiry, chosen)
     used = inquiry.meter.used()
     yield used

@@ -19,14 +19,16 @@ import time
 from collections.abc import AsyncGenerator, Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from hornbeam.answer.events import Event, Final
+from hornbeam.answer.conversation import Turn
+from hornbeam.answer.events import Asked, Event, Final
 from hornbeam.answer.inquiry import Style
 from hornbeam.answer.loop import answer_question
+from hornbeam.answer.writing import without_marks
 from hornbeam.errors import UsageError
 from hornbeam.llm.protocol import LanguageModel
 from hornbeam.llm.shared import CallerModel, Cancelled, SharedModel
@@ -51,6 +53,7 @@ class Answer:
     engine: str
     settings: Settings
     deadline: float | None  # seconds from the start of the iteration
+    conversation: Conversation | None = None  # that the question is a turn of
 
     def __iter__(self) -> Iterator[Event]:
         return self._events(self._caller())
@@ -90,8 +93,10 @@ class Answer:
         return self.session.model.caller(deadline)
 
     def _events(self, caller: CallerModel) -> Generator[Event, None, None]:
+        conversation = self.conversation
+        standalone = self.question
         try:
-            yield from answer_question(
+            for event in answer_question(
                 self.session.kb,
                 caller,
                 self.question,
@@ -99,9 +104,32 @@ class Answer:
                 answer=self.settings.answer,
                 engine=self.engine,
                 style=answer_style(self.settings),
-            )
+                history=() if conversation is None else tuple(conversation.turns),
+            ):
+                if isinstance(event, Asked):
+                    standalone = event.standalone
+                elif isinstance(event, Final) and conversation is not None:
+                    said = "" if event.rejected else without_marks(event.answer)
+                    conversation.turns.append(Turn(standalone, said))
+                yield event
         finally:
             caller.close()
+
+
+class Conversation:
+    """Questions that may lean on those before them; `Session.conversation` begins one. One at a time.
+
+    Attributes:
+        turns: what was asked, standing alone, and answered so far.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.turns: list[Turn] = []
+
+    def ask(self, question: str, **options: Any) -> Answer:
+        """As `Session.ask`; the turn is kept when its Final has been read."""
+        return replace(self._session.ask(question, **options), conversation=self)
 
 
 class Session:
@@ -154,6 +182,9 @@ class Session:
         """
         asked = [self.ask(question, **options) for question in questions]
         return list(self.pool.map(Answer.final, asked))
+
+    def conversation(self) -> Conversation:
+        return Conversation(self)
 
     def search(self, text: str, top_k: int | None = None) -> SearchResult:
         """Retrieval alone, by all routes; the model is asked only if it reranks (retrieve.rerank=model)."""

@@ -29,6 +29,10 @@ _SHORT_TOKENS = 48
 _MARK = re.compile(r"\[(\d+)\]")
 
 
+def without_marks(text: str) -> str:
+    return " ".join(_MARK.sub(" ", text).split())
+
+
 class AnswerForm:
     """What the model sees of the evidence, and what it may write.
 
@@ -111,7 +115,7 @@ class AnswerReader:
 
     @property
     def text_without_marks(self) -> str:
-        return " ".join(_MARK.sub(" ", self.text).split())
+        return without_marks(self.text)
 
     @property
     def citations(self) -> tuple[Evidence, ...]:
