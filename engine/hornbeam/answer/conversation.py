@@ -1,7 +1,7 @@
 """Follow-up questions, rewritten so that they stand alone.
 
 Only a question that leans on what was said before is rewritten: one with a word that points back ("he",
-"there", "那里"), or one that only names what is new ("And Poland?"). The model chooses, under a grammar, among
+"there"), or one that only names what is new ("And Poland?"). The model chooses, under a grammar, among
 the question as it is and the ways in which names from before could be put into it; a model that may use words
 of its own writes one line. Everything else goes through untouched and costs no call.
 """

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Literal
+
+import regex as re
 
 from hornbeam.answer.names import names_in
 
@@ -22,18 +23,27 @@ _COMPARED = re.compile(
     r"|还是|都|相同|или|оба|обе|раньше|позже",
     re.IGNORECASE,
 )
-#: What hangs one thing on another: "the mother of the director of …", "Curie's brother", "… who wrote …".
+#: What hangs one thing on another: "the mother of the director of", "Curie's brother", "the man who wrote".
 _HOOK = re.compile(
-    r"\bof\b|['’]s\b|\b(?:who|whose|whom|that|which|where|when)\b|\bby\b|\bin which\b|的|котор\w+|\bчье\w+",
+    r"\bof\b|['’]s\b|(?<=\w )(?:who|whose|whom|that|which|where|when)\b|\bby\b|的|котор\w+",
     re.IGNORECASE,
 )
-_NESTED_FROM = 3
+#: How a question begins; a question word there hangs nothing on anything.
+_OPENING = re.compile(
+    r"^\s*(?:in|on|at|for|from|by|to|with|under|of|about)?\s*(?:what|which|who|whose|whom|where|when|how)\b",
+    re.IGNORECASE,
+)
+#: "When was the director of Big Stone Gap born?": asked of a thing that is itself only described.
+_OF_DESCRIBED = re.compile(r"\bthe (?:\w+ )?\w+ of .*\b\p{Lu}.* \p{Ll}+\s*\?*$")
+_NESTED_FROM = 2
 
 
 def shape_of(question: str) -> Shape:
-    names = names_in(question)
+    # "Joe Gallivan and John Loone" are two to compare.
+    names = [part for name in names_in(question) for part in re.split(r" (?:and|&) ", name)]
     if _TOPIC.search(question) and len(names) < 2:
         return "topic"
     if len(names) >= 2 and _COMPARED.search(question):
         return "comparison"
-    return "nested" if len(_HOOK.findall(question)) >= _NESTED_FROM else "simple"
+    hooks = _HOOK.findall(_OPENING.sub("", question))
+    return "nested" if len(hooks) >= _NESTED_FROM or _OF_DESCRIBED.search(question) else "simple"
