@@ -145,6 +145,7 @@ class TestTheWheel:
             "extraction_baselines",
             "text2kg_baselines",
             "type_growth",
+            "prompt_shapes",
             "index",
             "kernels",
         ):
@@ -162,6 +163,8 @@ class TestTheWheel:
             "extraction_baselines.py",
             "text2kg_baselines.py",
             "type_growth.py",
+            "prompt_shapes.py",
+            "gpu_costs.py",
             "kernels.py",
             "verification.py",
             "kernel_growth",

@@ -35,6 +35,12 @@ def bench_text2kg_baselines(arguments: typer.Context) -> None:
     _run_benchmark("text2kg_baselines", arguments)
 
 
+@app.command("prompt-shapes", context_settings=_PASSED_ON)
+def bench_prompt_shapes(arguments: typer.Context) -> None:
+    """Tokens of our calls and of three other prompt shapes: [PATH] --limit N --ask --costs --json."""
+    _run_benchmark("prompt_shapes", arguments)
+
+
 @app.command("type-growth", context_settings=_PASSED_ON)
 def bench_type_growth(arguments: typer.Context) -> None:
     """Which texts a new type touches, what is proposed for a hidden one: DIR --proposals N --json."""
