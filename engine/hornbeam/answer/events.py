@@ -61,7 +61,7 @@ class SubQuestionFinished:
 
 @dataclass(frozen=True, slots=True)
 class Stepped:
-    number: int  # from 1
+    number: int  # from 1; 0 for what comes before the first step
     action: Literal["search", "answer", "stop"]
     query: str  # of a search
     new_evidence: int  # pieces that the search brought

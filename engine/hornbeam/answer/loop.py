@@ -10,13 +10,14 @@ from hornbeam.answer.answerability import answerable, missing_terms, refusal
 from hornbeam.answer.conversation import Turn, stand_alone
 from hornbeam.answer.draft import Draft, best_so_far
 from hornbeam.answer.engines import choose_engine
-from hornbeam.answer.events import Asked, Event, Final, Planned, Used
+from hornbeam.answer.events import Asked, Event, Final, Planned, Stepped, Used
 from hornbeam.answer.inquiry import Inquiry, Style
 from hornbeam.answer.metering import total_tokens
 from hornbeam.answer.planning import Solved, make_plan, solve
 from hornbeam.answer.reflection import reflect
 from hornbeam.answer.summaries import gather_summaries
 from hornbeam.answer.writing import AnswerForm, AnswerReader, write_answer
+from hornbeam.errors import ModelError
 from hornbeam.llm.protocol import LanguageModel
 from hornbeam.llm.shared import OutOfTime
 from hornbeam.retrieve.engines import routes_of
@@ -95,7 +96,11 @@ def _planned(inquiry: Inquiry, draft: Draft) -> Generator[Event, None, Final]:
     draft.evidence = first = yield from _gather(inquiry, "mix")
     if not first:
         return _nothing(inquiry)
-    plan = make_plan(inquiry)
+    try:
+        plan = make_plan(inquiry)
+    except ModelError as error:  # without a plan this is `mix`, and an answer; if that fails, too, it is said
+        plan = ()
+        yield Stepped(0, "stop", "", 0, f"no plan: {error}")
     yield Planned(plan)
     solved: list[Solved] = []
     if len(plan) > 1:

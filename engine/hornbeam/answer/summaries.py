@@ -19,9 +19,9 @@ from hornbeam.answer.inquiry import Inquiry
 from hornbeam.grammar.spans import SpanLexicon
 from hornbeam.llm.protocol import Completion, Request
 from hornbeam.retrieve.engines import routes_of
-from hornbeam.retrieve.evidence import Evidence
+from hornbeam.retrieve.evidence import Evidence, evidence_at
 from hornbeam.retrieve.fusion import RouteScore
-from hornbeam.retrieve.provenance import provenance_of, quote
+from hornbeam.retrieve.provenance import provenance_of
 from hornbeam.retrieve.query import encode_query
 
 #: Communities that are looked at for one that a call can hold: some have no summary worth reading.
@@ -153,18 +153,7 @@ def _fitting(
             return
         where = provenance_of(kb, "community", (one.row,))
         weight = weights.get(one.row)
-        yield Evidence(
-            label=0,
-            kind="community",
-            text=kb.community_text(one.row),
-            document_id=where.document_id if where else None,
-            source=where.source if where else None,
-            title=where.title if where else None,
-            start=where.start if where else None,
-            end=where.end if where else None,
-            chunk_id=where.chunk_id if where else None,
-            quote=quote(kb, where) if where else None,
-            score=one.score,
-            routes={"community": RouteScore(rank, one.score)},
-            reason="nearest summary" if weight is None else f"a point of weight {weight} of 9",
-        )
+        reason = "nearest summary" if weight is None else f"a point of weight {weight} of 9"
+        routes = {"community": RouteScore(rank, one.score)}
+        text = kb.community_text(one.row)
+        yield evidence_at(kb, where, 0, "community", text, one.score, routes, reason)

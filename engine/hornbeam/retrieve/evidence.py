@@ -151,11 +151,27 @@ def _plain(text: str) -> str:
 
 
 def _evidence(kb: KnowledgeBase, label: int, piece: _Piece) -> Evidence:
-    item, where = piece.item, piece.provenance
+    item = piece.item
+    return evidence_at(
+        kb, piece.provenance, label, item.kind, piece.text, item.score, item.routes, piece.reason
+    )
+
+
+def evidence_at(
+    kb: KnowledgeBase,
+    where: Provenance | None,
+    label: int,
+    kind: Kind,
+    text: str,
+    score: float,
+    routes: dict[str, RouteScore],
+    reason: str,
+) -> Evidence:
+    """A piece with the document that it stands in, if one does."""
     return Evidence(
         label=label,
-        kind=item.kind,
-        text=piece.text,
+        kind=kind,
+        text=text,
         document_id=where.document_id if where else None,
         source=where.source if where else None,
         title=where.title if where else None,
@@ -163,7 +179,7 @@ def _evidence(kb: KnowledgeBase, label: int, piece: _Piece) -> Evidence:
         end=where.end if where else None,
         chunk_id=where.chunk_id if where else None,
         quote=quote(kb, where) if where else None,
-        score=item.score,
-        routes=item.routes,
-        reason=piece.reason,
+        score=score,
+        routes=routes,
+        reason=reason,
     )

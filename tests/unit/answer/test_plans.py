@@ -233,3 +233,15 @@ def test_whatever_the_model_says_there_is_a_valid_plan_and_every_citation_resolv
         if row is not None and piece.start is not None and piece.end is not None:
             offset = kb.chunk_span(row)[0]
             assert kb.chunks.text("text", row)[piece.start - offset : piece.end - offset] == piece.quote
+
+
+def test_a_plan_that_fails_is_said_and_the_question_is_answered_without_one(kb: KnowledgeBase) -> None:
+    def fail(request: Request) -> str | None:
+        return "no such grammar" if request.request_id.startswith("plan") else None
+
+    events = ask(kb, GrammarWalker(fail_when=fail), max_steps=1)
+    assert only(events, Planned)[0].sub_questions == ()
+    assert "no such grammar" in only(events, Stepped)[0].reason
+    final = events[-1]
+    assert isinstance(final, Final)
+    assert final.citations
