@@ -166,13 +166,13 @@ def _range(values: list[float]) -> dict[str, float]:
 def lines(found: dict[str, Any]) -> list[str]:
     """The estimate for people."""
     told = [
-        f"sample       {found['sampled_files']} of {found['files']} files read, "
+        f"sample         {found['sampled_files']} of {found['files']} files read, "
         f"{found['sampled_chunks']} chunks extracted; nothing was written"
     ]
     for name, one in found["estimates"].items():
         unit = f" {found['currency']}" if name == "money" else ""
         said = f"{_short(one['expected'])}{unit}  ({_short(one['low'])} to {_short(one['high'])})"
-        told.append(f"{name.replace('_', ' '):<13}{said}")
+        told.append(f"{name.replace('_', ' '):<15}{said}")
     told.append("extraction alone, as if the index were new; hours from above: a sample fills no batch")
     return told
 

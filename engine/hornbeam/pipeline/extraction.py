@@ -220,6 +220,8 @@ class _Results:
                 else:
                     self._keep(key, outcome)
                 document_id = self._documents.get(key, "")
+                if isinstance(outcome, ChunkVerification) or not self._recipe.verification:
+                    self._documents.pop(key, None)  # nothing more comes of it
                 for name, usage in outcome.usage.items():
                     spent = usage.model_dump()
                     self._ledger.runs.add_usage(self._run, name, **spent)

@@ -214,7 +214,8 @@ def test_libraries_wait_for_the_arrays_that_they_are_given(monkeypatch: pytest.M
 
 def test_dbscan_without_cuml_is_array_code(monkeypatch: pytest.MonkeyPatch) -> None:
     use(fake_rapids("cuvs"), monkeypatch, "cuml")
-    monkeypatch.setitem(sys.modules, "cuml", None)  # type: ignore[arg-type] - nor where it is installed
+    for name in ("cuml", "cuml.cluster"):  # nor where it is installed
+        monkeypatch.setitem(sys.modules, name, None)  # type: ignore[arg-type]
     assert cuda_libraries.chosen_libraries()["dbscan"] == "array code"
     with pytest.raises(ImportError):
         cuda_libraries.dbscan_cores(rows(9), np.ones(9), eps=0.3, min_samples=2, backend=pretend_backend())
