@@ -62,7 +62,10 @@ def gather_summaries(inquiry: Inquiry) -> Generator[Event, None, list[Evidence]]
     found_first, event = inquiry.find(inquiry.question, routes_of("global"), tokens=tokens)
     yield event
     batches = list(_batches(inquiry))
-    if not batches:
+    if not batches:  # no summaries: what there is must do
+        if not found_first:
+            found_first, event = inquiry.find(inquiry.question, routes_of("mix"), tokens=tokens)
+            yield event
         return found_first
     requests = [_map_request(inquiry, batch) for batch in batches]
     weights: dict[int, int] = {}  # community row → of its best point

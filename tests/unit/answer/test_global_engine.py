@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -121,3 +122,24 @@ def test_whatever_the_model_says_the_points_are_read_and_the_citations_resolve(
     known = {piece.label for event in events if isinstance(event, EvidenceFound) for piece in event.evidence}
     assert {int(label) for label in re.findall(r"\[(\d+)\]", final.answer)} <= known
     assert final.cut or final.citations
+
+
+def test_an_index_without_communities_answers_from_what_it_has(tmp_path: Path) -> None:
+    rows = small_rows() | {"communities": [], "community_members": []}
+    directory = write_tables(tmp_path / "version", rows)
+    build_indexes(directory, HashedWords(), EmbedderSettings())
+    kb = KnowledgeBase.open(directory, HashedWords())
+    events = list(
+        answer_question(
+            kb,
+            GrammarWalker(),
+            "What happened in Warsaw?",
+            retrieve=RetrieveSettings(),
+            answer=AnswerSettings(),
+            engine="global",
+            style="extract",
+        )
+    )
+    final = events[-1]
+    assert isinstance(final, Final)
+    assert final.citations
