@@ -1,4 +1,4 @@
-"""What an index costs at size: a build, an update of 1 %, a delete of 1 %, opening it; no model.
+"""What an index costs at size: a build, an update of 1 %, a delete of 1 %, an audit, opening it; no model.
 
     hornbeam bench index --sizes 1000,10000 [--keep DIR] [--json]
 
@@ -21,8 +21,10 @@ from typing import Any
 import numpy as np
 from replayed_index import CHUNKS, ReplayedBuild, World, write_corpus
 
+from hornbeam.audit.run import audit_index
 from hornbeam.index.hashed_embedder import HashedEmbedder
 from hornbeam.pipeline.report import BuildReport
+from hornbeam.progress import Progress
 from hornbeam.retrieve.knowledge_base import KnowledgeBase
 from hornbeam.store.versions import open_current
 
@@ -50,7 +52,10 @@ def measure(chunks: int, folder: Path) -> dict[str, Any]:
     documents = max(8, chunks // CHUNKS)
     corpus, index = folder / "corpus", folder / "index"
     write_corpus(corpus, world, range(documents))
-    built, build_s = timed(ReplayedBuild(index, world), lambda build: build.run([corpus]))
+    # What is loaded once a process is no cost of a size.
+    small = World(8)
+    ReplayedBuild(folder / "warm", small).run(write_corpus(folder / "few", small, range(8)))
+    built, build_s, build_cpu_s = timed(ReplayedBuild(index, world), lambda build: build.run([corpus]))
 
     few = max(1, documents // 400)
     files = sorted(corpus.rglob("*.txt"))
@@ -62,11 +67,14 @@ def measure(chunks: int, folder: Path) -> dict[str, Any]:
     for place in chosen[2 * few :].tolist():
         files[place].unlink()
     write_corpus(corpus, world, range(documents, documents + few))
-    updated, update_s = timed(ReplayedBuild(index, world), lambda build: build.update())
+    updated, update_s, update_cpu_s = timed(ReplayedBuild(index, world), lambda build: build.update())
 
     doomed = [str(file) for file in sorted(corpus.rglob("*.txt"))[:: max(1, len(files) // (4 * few))]]
-    deleted, delete_s = timed(ReplayedBuild(index, world), lambda build: build.delete(doomed))
+    deleted, delete_s, delete_cpu_s = timed(ReplayedBuild(index, world), lambda build: build.delete(doomed))
 
+    started = time.perf_counter()
+    sound = audit_index(index, None, Progress(quiet=True)).sound
+    audit_s = time.perf_counter() - started
     version = open_current(index)
     started = time.perf_counter()
     KnowledgeBase.open(version.directory, HashedEmbedder())
@@ -82,6 +90,11 @@ def measure(chunks: int, folder: Path) -> dict[str, Any]:
         "update_clustering": updated.communities["clustering"],
         "delete_s": round(delete_s, 2),
         "delete_over_build": round(delete_s / build_s, 3),
+        "build_cpu_s": round(build_cpu_s, 2),
+        "update_cpu_over_build": round(update_cpu_s / build_cpu_s, 3),
+        "delete_cpu_over_build": round(delete_cpu_s / build_cpu_s, 3),
+        "audit_s": round(audit_s, 2),
+        "audit_sound": sound,
         "open_s": round(open_s, 3),
         "peak_gib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2),
         "index_bytes": sum(file.stat().st_size for file in index.rglob("*") if file.is_file()),
@@ -91,10 +104,11 @@ def measure(chunks: int, folder: Path) -> dict[str, Any]:
     }
 
 
-def timed(build: ReplayedBuild, work: Any) -> tuple[BuildReport, float]:
-    started = time.perf_counter()
+def timed(build: ReplayedBuild, work: Any) -> tuple[BuildReport, float, float]:
+    """The report, wall seconds, and seconds of all processors of this process."""
+    started, worked = time.perf_counter(), time.process_time()
     report: BuildReport = work(build)
-    return report, time.perf_counter() - started
+    return report, time.perf_counter() - started, time.process_time() - worked
 
 
 if __name__ == "__main__":

@@ -7,13 +7,13 @@ neighbourhoods and some are hubs. What is found is read off the sentences. Every
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 
 from hornbeam.build import Build
-from hornbeam.extract.result import ChunkExtraction, FoundEntity, FoundRelation
+from hornbeam.extract.result import ChunkExtraction, ChunkText, FoundEntity, FoundRelation
 from hornbeam.index.hashed_embedder import HashedEmbedder
 from hornbeam.index.texts import relation_words
 from hornbeam.llm.embedded import embedded_model_directory
@@ -155,6 +155,7 @@ class Replay:
     """A `ChunkExtractor` that knows the answers."""
 
     version = "replayed-1"
+    versions: Mapping[str, str] = {"": version}
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -163,9 +164,9 @@ class Replay:
         """Nobody reads the chunks."""
 
     def run(
-        self, chunks: Iterable[tuple[str, str]], on_progress: Callable[[int], None]
+        self, chunks: Iterable[ChunkText], on_progress: Callable[[int], None]
     ) -> Iterator[tuple[str, ChunkExtraction]]:
-        for key, text in chunks:
+        for key, text, *_ in chunks:
             yield key, self._world.read(text)
 
 
@@ -177,8 +178,10 @@ class ReplayedBuild(Build):
         self._extractor = Replay(world)
 
 
-def write_corpus(folder: Path, world: World, documents: Iterable[int]) -> None:
+def write_corpus(folder: Path, world: World, documents: Iterable[int]) -> list[Path]:
+    """Returns the folder, as the paths of a build."""
     for number in documents:
         place = folder / f"{number // 1000:04d}" / f"{number:07d}.txt"
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(world.text(number * PARAGRAPHS), "utf-8")
+    return [folder]

@@ -26,11 +26,13 @@ from hornbeam.index.embedder import TextEmbedder
 from hornbeam.llm.protocol import LanguageModel
 from hornbeam.llm.working_time import TimedModel, idle_figures
 from hornbeam.pipeline.extraction import extract_chunks
+from hornbeam.pipeline.finished import all_passed, find_finished
 from hornbeam.pipeline.forgetting import forget_named, forget_vanished
 from hornbeam.pipeline.importing import published_schema
 from hornbeam.pipeline.inheritance import inherit_results, inherited_results
 from hornbeam.pipeline.proposing import Proposing, ProposingReport
-from hornbeam.pipeline.publishing import Publisher, all_passed, find_finished, model_record
+from hornbeam.pipeline.public_record import model_record
+from hornbeam.pipeline.publishing import Publisher
 from hornbeam.pipeline.reading import Reader, ReadingReport
 from hornbeam.pipeline.recipe import make_recipe, reading_key
 from hornbeam.pipeline.report import BuildReport, make_report

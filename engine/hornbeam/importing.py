@@ -17,9 +17,11 @@ from hornbeam.exchange.imported import ImportedDocument, Reading, RejectedInput
 from hornbeam.index.embedder import TextEmbedder
 from hornbeam.opening import open_embedder
 from hornbeam.pipeline.extraction import ExtractionReport
+from hornbeam.pipeline.finished import all_passed, find_finished
 from hornbeam.pipeline.importing import import_documents, published_schema, spellings
 from hornbeam.pipeline.inheritance import inherited_results
-from hornbeam.pipeline.publishing import NO_MODEL, Publisher, all_passed, find_finished
+from hornbeam.pipeline.public_record import NO_MODEL
+from hornbeam.pipeline.publishing import Publisher
 from hornbeam.pipeline.recipe import Recipe
 from hornbeam.pipeline.report import make_report
 from hornbeam.pipeline.text_recipe import text_recipe

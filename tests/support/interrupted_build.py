@@ -25,6 +25,7 @@ import hornbeam.organise.tree
 from hornbeam.llm.embedded import embedded_model_directory
 from hornbeam.pipeline import publishing
 from hornbeam.resolve import consolidate
+from hornbeam.resolve.staged_parts import StagedParts
 from hornbeam.store import segments, versions
 from hornbeam.store.ledger import Ledger
 from hornbeam.store.runs import Runs
@@ -57,6 +58,7 @@ MOMENTS: dict[str, tuple[Any, str]] = {
     "a segment is renamed": (segments, "sync_directory"),
     "pointers go in, journal rows out": (Ledger, "_run_many"),
     "a table is written": (consolidate, "write_query"),
+    "staged rows are kept": (StagedParts, "add"),
     "communities are found": (hornbeam.organise.communities, "find_communities"),
     "community tables are written": (hornbeam.organise.tree, "write_community_tables"),
     "vectors are written": (hornbeam.index.build, "write_vectors"),

@@ -53,6 +53,12 @@ def bench_index(arguments: typer.Context) -> None:
     _run_benchmark("index", arguments)
 
 
+@app.command("consolidation", context_settings=_PASSED_ON)
+def bench_consolidation(arguments: typer.Context) -> None:
+    """Millions of mentions into a graph, in bounded memory: --mentions N --memory-mib N --json."""
+    _run_benchmark("consolidation", arguments)
+
+
 @app.command("kernels", context_settings=_PASSED_ON)
 def bench_kernels(arguments: typer.Context) -> None:
     """How the kernels grow: --sizes N,N --only NAME,NAME --plots DIR --json."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -10,18 +9,17 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit, urlunsplit
 
 import hornbeam
 from hornbeam.extract.stages import GRAMMAR_VERSION
 from hornbeam.index.embedder import Embedder, TextEmbedder
 from hornbeam.llm.opening import server_urls
-from hornbeam.llm.protocol import LanguageModel, ModelIdentity
+from hornbeam.llm.protocol import LanguageModel
 from hornbeam.organise.fact_names import names_from_facts
-from hornbeam.organise.naming import CommunityNamer, Names, Unnamed
-from hornbeam.pipeline.extraction import replaced_results
+from hornbeam.organise.naming import CommunityNamer, Names
+from hornbeam.pipeline.finished import all_passed, version_inputs
 from hornbeam.pipeline.graph_inputs import graph_inputs, staged_with
-from hornbeam.pipeline.inheritance import inherited_results
+from hornbeam.pipeline.public_record import without_secrets
 from hornbeam.pipeline.recipe import Recipe, version_recipe
 from hornbeam.progress import Progress, Stage
 from hornbeam.prompts import Prompts, shipped_prompts
@@ -41,7 +39,6 @@ from hornbeam.store.versions import (
     Version,
     begin_version,
     current_version_id,
-    list_versions,
     publish_version,
     read_version,
     version_identity,
@@ -56,54 +53,6 @@ if TYPE_CHECKING:
 _LEAST_MEMORY_MIB = 512
 
 Timer = Callable[[str], AbstractContextManager[None]]
-
-
-def version_inputs(ledger: Ledger, recipe: Recipe, made_by: str, unsettled: Collection[str]) -> str:
-    """Hash of all that a version is made from.
-
-    Args:
-        made_by: `version_recipe`.
-        unsettled: keys of the extractions that failed: another run may give another graph.
-    """
-    digest = hashlib.sha256(made_by.encode())
-    for row in ledger.documents():
-        for part in (row.document_id, row.title, *row.sources, ""):
-            digest.update(part.encode("utf-8", "surrogatepass") + b"\0")
-    for key in sorted(unsettled):
-        digest.update(key.encode())
-    digest.update(replaced_results(ledger).encode())
-    digest.update(inherited_results(ledger, recipe).which.encode())
-    for separation in read_separations(ledger):
-        digest.update(separation.merge_id.encode())
-    return digest.hexdigest()
-
-
-def find_finished(index: Path, inputs: str, *, full: bool = True) -> Version | None:
-    """The newest version of these inputs.
-
-    One whose communities have no names because the model failed is not finished: it is made again, and where
-    nothing comes out better, found to be the same.
-
-    Args:
-        full: one that was organised from scratch.
-    """
-    for version in reversed(list_versions(index)):
-        communities = version.manifest["communities"]
-        if version.manifest.get("inputs") != inputs or (full and _carried_from(communities) is not None):
-            continue
-        failed = any(entry["reason"] == Unnamed.MODEL_ERROR for entry in communities["unnamed"])
-        return None if failed else version
-    return None
-
-
-def _carried_from(communities: dict[str, Any]) -> str | None:
-    """The version that a version's communities were carried over from; None: found from scratch."""
-    carried = communities.get("clustering", {}).get("carried_from")
-    return None if carried is None else str(carried)
-
-
-def all_passed(version: Version) -> bool:
-    return all(gate["passed"] for gate in version.manifest["gates"].values())
 
 
 @dataclass(slots=True)
@@ -433,36 +382,3 @@ def _community_report(graph: GraphArrays, hierarchy: Hierarchy, names: Names) ->
             for community, reason in sorted(names.unnamed.items())
         ],
     }
-
-
-def without_secrets(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings as a manifest may hold them: without keys, and URLs without user, password and query."""
-    public: dict[str, Any] = {}
-    for name, value in settings.items():
-        if isinstance(value, dict):
-            public[name] = without_secrets(value)
-        elif name != "api_key":
-            public[name] = _without_credentials(value) if isinstance(value, str) else value
-    return public
-
-
-def model_record(identity: ModelIdentity) -> dict[str, Any]:
-    """A model as a manifest may hold it."""
-    return {
-        "name": _without_credentials(identity.name),
-        "fingerprint": identity.fingerprint,
-        "backend": identity.backend,
-    }
-
-
-#: In place of `model_record` where no model has read anything.
-NO_MODEL: dict[str, Any] = {"name": "none", "fingerprint": "", "backend": "none"}
-
-
-def _without_credentials(text: str) -> str:
-    if "://" not in text:
-        return text
-    if len(urls := server_urls(text)) > 1:
-        return ",".join(map(_without_credentials, urls))
-    parts = urlsplit(text)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

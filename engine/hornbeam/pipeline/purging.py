@@ -87,7 +87,8 @@ def purge(index: Path, ledger: Ledger, progress: Progress) -> Purged:
     remove_segments(index / "segments", ledger.segments(), pruned)
     done.segments = len(pruned.segments)
     # Made again by the next build, of what the new segments hold.
-    shutil.rmtree(index / "staged", ignore_errors=True)
+    if (index / "staged").exists():
+        shutil.rmtree(index / "staged")
     if not ledger.erasure.rewrite_ledger():
         done.left.append("ledger.sqlite-wal: another process reads the index")
     done.bytes = before - _size(index)

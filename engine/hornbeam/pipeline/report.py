@@ -8,8 +8,8 @@ from typing import Any
 
 from hornbeam.cost.figures import Spent, cost_figures
 from hornbeam.pipeline.extraction import ExtractionReport
+from hornbeam.pipeline.finished import all_passed
 from hornbeam.pipeline.proposing import ProposingReport
-from hornbeam.pipeline.publishing import all_passed
 from hornbeam.pipeline.reading import ReadingReport
 from hornbeam.records import ChunkState
 from hornbeam.settings import CostSettings
