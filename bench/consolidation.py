@@ -59,6 +59,7 @@ _ROWS = {
                NULL::BOOLEAN AS verified
         FROM mentions a JOIN mentions b ON b.m = a.m + 1 AND a.m % 5 = 0""",
 }
+_SQL = {"string": "VARCHAR", "int64": "BIGINT", "double": "DOUBLE", "bool": "BOOLEAN"}
 #: As `content_id` of the engine, of two parts; only that equal names have equal ids matters here.
 _CONTENT_ID = "CREATE MACRO content_id(prefix, a, b) AS prefix || left(sha256(a || chr(0) || b), 20)"
 
@@ -117,14 +118,15 @@ def _write_rows(mentions: int, memory_mib: int, folder: Path) -> None:
         connection.execute(_CONTENT_ID)
         connection.execute(f"CREATE TABLE mentions AS {_MENTIONS}")
         for name in STAGED:
-            if name in _ROWS:
-                rows = _ROWS[name]
-            else:
-                kinds = {"string": "VARCHAR", "int64": "BIGINT", "double": "DOUBLE", "bool": "BOOLEAN"}
-                columns = (f'NULL::{kinds[str(f.type)]} AS "{f.name}"' for f in staged_schema(name))
-                rows = f"SELECT {', '.join(columns)} LIMIT 0"
-            order = ", ".join(f'"{field.name}"' for field in staged_schema(name))
-            _copy(connection, f"SELECT {order} FROM ({rows})", folder / f"{name}.parquet")
+            rows = _ROWS.get(name, "SELECT 1 LIMIT 0")
+            made = {row[0] for row in connection.execute(f"DESCRIBE {rows}").fetchall()}
+            columns = (
+                f'"{column.name}"'
+                if column.name in made
+                else f'NULL::{_SQL[str(column.type)]} AS "{column.name}"'
+                for column in staged_schema(name)
+            )
+            _copy(connection, f"SELECT {', '.join(columns)} FROM ({rows})", folder / f"{name}.parquet")
         documents = f"SELECT DISTINCT document_id, 'f' AS fingerprint FROM ({_ROWS['found_chunks']})"
         _copy(connection, documents, folder / f"{DOCUMENTS}.parquet")
 
