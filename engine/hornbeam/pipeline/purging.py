@@ -51,8 +51,8 @@ class _Held:
 def purge(index: Path, ledger: Ledger, progress: Progress) -> Purged:
     """Erase all that the documents of the index do not account for. The caller holds the `write_lock`.
 
-    With it go results of other models, schemas and settings than the last build had, answers about types,
-    and summaries of communities that no version has. Whatever is still wanted is made again.
+    With it go results of other models, schemas and settings than the last build had, answers about types and
+    names, and summaries of communities that no version has. Whatever is still wanted is made again.
 
     Raises:
         StoreError: the promoted version still has a deleted document, or a file cannot be read or written.
@@ -161,7 +161,7 @@ def _summaries_of(ledger: Ledger, versions: list[Version]) -> list[str]:
         key
         for start in range(0, len(keys), _KEYS_AT_ONCE)
         for key, payload in ledger.get_many("summary", keys[start : start + _KEYS_AT_ONCE]).items()
-        if tuple(json.loads(payload)) in told
+        if isinstance(said := json.loads(payload), list) and tuple(said) in told
     ]
 
 
