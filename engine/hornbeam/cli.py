@@ -79,6 +79,7 @@ for command in (
     audit.audit,
     exchange.export,
     serving.serve,
+    serving.mcp,
 ):
     app.command()(command)
 

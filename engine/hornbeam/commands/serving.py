@@ -1,4 +1,4 @@
-"""`hornbeam serve` and `hornbeam keys`: indexes over HTTP, and who may use them."""
+"""`hornbeam serve`, `mcp` and `keys`: indexes for other programs, and who may use them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import typer
 from hornbeam.commands.options import (
     ConfigOption,
     DeviceOption,
+    IndexOption,
     JsonOption,
     ModelOption,
     SetOption,
@@ -78,11 +79,7 @@ def serve(
 
         from hornbeam.serve.app import create_app
     except ModuleNotFoundError as error:
-        from hornbeam.errors import UsageError
-
-        raise UsageError(
-            f"serving needs {error.name}, which is not installed; run \"pip install 'hornbeam[serve]'\""
-        ) from error
+        raise _not_installed(error) from error
     import logging
     import sys
 
@@ -118,6 +115,26 @@ def serve(
         uvicorn.Server(settled).run(sockets=[listening])
     finally:
         listening.close()
+
+
+def mcp(
+    index_directory: IndexOption,
+    model: ModelOption = None,
+    device: DeviceOption = None,
+    config: ConfigOption = None,
+    changes: SetOption = None,
+) -> None:
+    """Serve one index to a program that starts this one, as tools of the Model Context Protocol."""
+    settings = settings_of(config, changes, {"model.path": model, "device": device})
+    quiet_libraries()
+    try:
+        from hornbeam.serve.mcp_server import create_mcp_server
+    except ModuleNotFoundError as error:
+        raise _not_installed(error) from error
+    from hornbeam.answer.session import open_session
+
+    with open_session(index_directory, settings) as session:
+        create_mcp_server(session, settings.serve.deadline_s).run("stdio")
 
 
 app = typer.Typer(help="API keys of `hornbeam serve`.", no_args_is_help=True)
@@ -190,6 +207,14 @@ def keys_remove(
         print_json({"removed": _told(removed)})
     else:
         print(f"removed {removed.key_id}, {removed.name}")
+
+
+def _not_installed(error: ModuleNotFoundError) -> Exception:
+    from hornbeam.errors import UsageError
+
+    return UsageError(
+        f"serving needs {error.name}, which is not installed; run \"pip install 'hornbeam[serve]'\""
+    )
 
 
 def _told(key: Key) -> dict[str, object]:
