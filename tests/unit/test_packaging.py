@@ -143,6 +143,7 @@ class TestTheWheel:
         for name in (
             "extraction",
             "extraction_baselines",
+            "extraction_forms",
             "text2kg_baselines",
             "type_growth",
             "prompt_shapes",
@@ -157,6 +158,8 @@ class TestTheWheel:
         assert {file.name for file in (scripts / "kernel_growth").iterdir()} - {"__pycache__"} == growth
         assert {file.name for file in scripts.iterdir()} - {"__pycache__"} == {
             "extraction.py",
+            "extraction_forms.py",
+            "known_examples.py",
             "host_work.py",
             "index.py",
             "replayed_index.py",

@@ -47,6 +47,12 @@ def bench_type_growth(arguments: typer.Context) -> None:
     _run_benchmark("type_growth", arguments)
 
 
+@app.command("extraction-forms", context_settings=_PASSED_ON)
+def bench_extraction_forms(arguments: typer.Context) -> None:
+    """Names or indices, JSON or lines, two calls or one: DIR --sentences N --json."""
+    _run_benchmark("extraction_forms", arguments)
+
+
 @app.command("index", context_settings=_PASSED_ON)
 def bench_index(arguments: typer.Context) -> None:
     """Build, update, delete and open an index at size, without a model: --sizes N,N --keep DIR --json."""

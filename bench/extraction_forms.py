@@ -1,0 +1,343 @@
+"""Forms of an answer compared: names or indices as ends, JSON or lines, two calls or one.
+
+    hornbeam bench extraction-forms DIR [--sentences 60] [--facts FILE] [--json]
+
+DIR is Text2KGBench's folder. The same sentences, spread over its ontologies, are asked about in every form
+by the model in use, with the same four nearest known sentences as examples. F1 is the benchmark's, values in
+the form of the known facts, one mean over all sentences; tokens are those of the output. Stage one is the
+same whatever the ends of stage two, and asked once for JSON and once for lines. `one call` is guided
+extraction: the types of the facts are proposed by the known sentences, a line each. With --facts the staged
+facts of the first form are kept with their figures (`bench/staged_scores.py --facts`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from known_examples import write_examples
+
+from hornbeam.evaluate.fact_sets import FactSet, limited, read_fact_sets
+from hornbeam.evaluate.text2kg import Answer, ValueForms, is_right, sentence_scores
+from hornbeam.extract.examples import Example, ExampleStore, read_examples
+from hornbeam.extract.guided import GuidedExtractor
+from hornbeam.extract.guided_facts import strongest
+from hornbeam.extract.reading import read_entities, read_relations
+from hornbeam.extract.result import ChunkExtraction, FoundEntity
+from hornbeam.extract.room import ItemLimits
+from hornbeam.extract.staged_scores import figures_of
+from hornbeam.grammar.entities import entity_grammar
+from hornbeam.grammar.relations import NamedEntity, relation_grammar
+from hornbeam.grammar.spans import SpanLexicon
+from hornbeam.llm.batch import run_requests
+from hornbeam.llm.conversations import run_conversations
+from hornbeam.llm.opening import open_model
+from hornbeam.llm.protocol import Completion, LanguageModel, Request
+from hornbeam.opening import open_embedder
+from hornbeam.prompts import shipped_prompts
+from hornbeam.schema.describe import attribute_lines, entity_lines, relation_lines
+from hornbeam.settings import ExtractSettings, load_settings
+
+_EXAMPLES = 4
+_LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"')
+#: The fragments of a JSON list in a grammar, as lines.
+_FRAGMENTS = {
+    "[": "", ",[": "\n", "]": "", '"]': "", '","': " | ", '"': "", "]}": "\n\n", '],"attributes":[': "\n\n",
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Score:
+    f1: list[float] = field(default_factory=list)
+    facts: int = 0
+    right: int = 0
+    calls: int = 0
+    output: int = 0
+
+    def row(self) -> dict[str, Any]:
+        return {
+            "sentences": len(self.f1),
+            "f1": round(sum(self.f1) / max(1, len(self.f1)), 3),
+            "facts": self.facts,
+            "right": self.right,
+            "calls": self.calls,
+            "output_tokens": self.output,
+            "tokens_per_fact": round(self.output / max(1, self.facts), 1),
+            "tokens_per_right_fact": round(self.output / max(1, self.right), 1),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Two calls in one form of output and of ends."""
+
+    lines: bool
+    index: bool
+
+    @property
+    def name(self) -> str:
+        ends = "index" if self.index else "names"
+        return f"two calls, {'lines' if self.lines else 'JSON'}, {ends}"
+
+    def grammar(self, written: str) -> str:
+        """Of JSON lists, or of lines that say the same."""
+        return _LITERAL.sub(_as_line, written) if self.lines else written
+
+    def answer(self, completion: Completion) -> Completion:
+        """As the readers of JSON lists take it."""
+        if not self.lines:
+            return completion
+        parts = completion.text.split("\n\n")
+        lists = [
+            ",".join(json.dumps(line.split(" | "), ensure_ascii=False) for line in part.split("\n") if line)
+            for part in parts[: 2 if len(parts) > 2 else 1]
+        ]
+        compact = [one.replace('", "', '","') for one in lists]
+        return replace(completion, text='],"attributes":['.join(compact) + "]}", tokens=())
+
+    def rows(self, rows: Sequence[Sequence[str]]) -> str:
+        if self.lines:
+            return "\n".join(" | ".join(row) for row in rows)
+        return ",".join(json.dumps(list(row), ensure_ascii=False, separators=(",", ":")) for row in rows)
+
+    def numbered(self, entities: Sequence[tuple[str, str]]) -> list[tuple[str, ...]]:
+        """With their indices where these are the ends of facts."""
+        return [(str(n), *one) if self.index else one for n, one in enumerate(entities)]
+
+    def opening(self, kind: str) -> str:
+        return f"{kind.capitalize()}:\n" if self.lines else f'{{"{kind}":['
+
+    def closing(self) -> str:
+        return "\n\n" if self.lines else "]}\n"
+
+    def between(self) -> str:
+        return "\n\n" if self.lines else '],"attributes":['
+
+    def example(self, example: Example) -> str:
+        """As it is shown in the second call."""
+        place = {name: str(n) if self.index else name for n, (name, _) in enumerate(example.entities)}
+        relations = [(place[h], name, place[t]) for h, name, t in example.relations]
+        attributes = [(place[h], name, value) for h, name, value in example.attributes]
+        return (
+            f"Text: {example.text}\n{self.opening('entities')}{self.rows(self.numbered(example.entities))}"
+            f"{self.closing()}{self.opening('relations')}{self.rows(relations)}{self.between()}"
+            f"{self.rows(attributes)}{self.closing()}"
+        ).strip()
+
+
+def _as_line(match: re.Match[str]) -> str:
+    written: str = json.loads(match.group())
+    if written in _FRAGMENTS:
+        return json.dumps(_FRAGMENTS[written], ensure_ascii=False)
+    if written.startswith('"') and written.endswith('",'):
+        return json.dumps(f"{written[1:-2]} | ", ensure_ascii=False)
+    if written.startswith('"') and written.endswith('","'):
+        return json.dumps(f"{written[1:-3]} | ", ensure_ascii=False)
+    if written.startswith('"') and written.endswith('"'):
+        return json.dumps(written[1:-1], ensure_ascii=False)
+    return match.group()
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        prog="hornbeam bench extraction-forms",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("folder", type=Path, metavar="DIR")
+    parser.add_argument("--sentences", type=int, default=60)
+    parser.add_argument("--facts", type=Path, metavar="FILE")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args(arguments)
+    settings = load_settings()
+    model, encoder = open_model(settings), open_embedder(settings)
+    sets = read_fact_sets(options.folder, None, "test")
+    some = [limited(one, max(1, options.sentences // len(sets))) for one in sets]
+    scores, facts = compare(some, model, encoder, settings.extract)
+    if options.facts is not None:
+        options.facts.write_text(json.dumps(facts, ensure_ascii=False), "utf-8")
+    rows = {name: score.row() for name, score in scores.items()}
+    if options.json:
+        print(json.dumps(rows, indent=2))
+        return
+    for name, row in rows.items():
+        print(f"{name:28} " + "  ".join(f"{key} {value}" for key, value in row.items()))
+
+
+def compare(
+    sets: Sequence[FactSet], model: LanguageModel, encoder: Any, limits: ExtractSettings
+) -> tuple[dict[str, Score], list[dict[str, Any]]]:
+    scores: defaultdict[str, Score] = defaultdict(Score)
+    facts: list[dict[str, Any]] = []
+    forms = [Form(lines, index) for lines in (False, True) for index in (False, True)]
+    with tempfile.TemporaryDirectory() as scratch:
+        for one in sets:
+            store = ExampleStore(
+                read_examples(write_examples(one, Path(scratch) / "x.jsonl"), one.schema), encoder
+            )
+            staged = _Staged(one, model, limits, store)
+            for form in forms:
+                results = staged.extract(form, scores[form.name])
+                _count(one, [_facts(result) for result in results], scores[form.name])
+                if form == forms[0]:
+                    facts += _kept(one, results)
+            guided = limits.model_copy(update={"examples": _EXAMPLES})
+            _count(one, _guided(one, model, encoder, guided, scores["one call, lines, names"]),
+                   scores["one call, lines, names"])  # fmt: skip
+    return dict(scores), facts
+
+
+class _Staged:
+    """Two calls for the sentences of a set; the first is shared by the ends of the second."""
+
+    def __init__(
+        self, one: FactSet, model: LanguageModel, limits: ExtractSettings, store: ExampleStore
+    ) -> None:
+        self._one = one
+        self._model = model
+        self._limits = limits
+        self._room = ItemLimits(one.schema, model.tokenizer, limits)
+        self._lexicons = [SpanLexicon(sentence.text, limits.max_name_words) for sentence in one.asked]
+        self._examples = [store.ranked(sentence.text)[:_EXAMPLES][::-1] for sentence in one.asked]
+        self._entities: dict[bool, tuple[list[tuple[FoundEntity, ...]], int]] = {}
+
+    def extract(self, form: Form, score: Score) -> list[ChunkExtraction]:
+        if form.lines not in self._entities:
+            self._entities[form.lines] = self._first(Form(form.lines, False))
+        entities, spent = self._entities[form.lines]
+        score.output += spent
+        score.calls += len(entities)
+        requests, asked = [], {}
+        for number, (found, lexicon) in enumerate(zip(entities, self._lexicons, strict=True)):
+            ends = [
+                NamedEntity(str(n) if form.index else entity.name, entity.type)
+                for n, entity in enumerate(found)
+            ]
+            most_relations, most_attributes = self._room.facts(ends)
+            grammar = relation_grammar(
+                ends, lexicon, self._one.schema, relations_per_head=self._limits.relations_per_head,
+                attributes_per_entity=self._limits.attributes_per_entity, max_relations=most_relations,
+                max_attributes=most_attributes,
+            ) if ends else None  # fmt: skip
+            if grammar is None:
+                continue
+            rows = form.rows(form.numbered([(entity.name, entity.type) for entity in found]))
+            prompt = f"{self._prompt(form, number)}{rows}{form.closing()}{form.opening('relations')}"
+            asked[str(number)] = [
+                entity.model_copy(update={"name": end.name}) for entity, end in zip(found, ends, strict=True)
+            ]
+            requests.append(self._request(number, prompt, form.grammar(grammar)))
+        results = [ChunkExtraction(entities=found) for found in entities]
+        for completion in run_requests(self._model, requests, self._limits.window):
+            number = int(completion.request_id)
+            _spend(score, completion)
+            read = read_relations(
+                form.answer(completion), asked[str(number)], self._lexicons[number], self._one.schema
+            )
+            results[number] = ChunkExtraction(
+                entities=entities[number], relations=read.relations, attributes=read.attributes
+            )
+        return results
+
+    def _first(self, form: Form) -> tuple[list[tuple[FoundEntity, ...]], int]:
+        requests = []
+        for number, lexicon in enumerate(self._lexicons):
+            grammar = entity_grammar(
+                lexicon, self._one.schema, self._limits.entities_per_clause, self._room.entities(lexicon)
+            )
+            if grammar is not None:
+                requests.append(self._request(number, self._prompt(form, number), form.grammar(grammar)))
+        found: list[tuple[FoundEntity, ...]] = [()] * len(self._lexicons)
+        output = 0
+        for completion in run_requests(self._model, requests, self._limits.window):
+            number = int(completion.request_id)
+            output += completion.usage.output
+            answer = form.answer(completion)
+            found[number] = read_entities(answer, self._lexicons[number], self._one.schema).entities
+        return found, output
+
+    def _prompt(self, form: Form, number: int) -> str:
+        schema = self._one.schema
+        system = shipped_prompts().text("extraction", "en").instruct(
+            entity_types="\n".join(entity_lines(schema)),
+            relation_types="\n".join(relation_lines(schema)) or "none",
+            attribute_types="\n".join(attribute_lines(schema)) or "none",
+            examples="\n\n".join(form.example(example) for example in self._examples[number]),
+        )  # fmt: skip
+        text = self._model.neutralise(self._one.asked[number].text)
+        return self._model.chat_prompt(system, f"Text: {text}") + form.opening("entities")
+
+    def _request(self, number: int, prompt: str, grammar: str) -> Request:
+        return Request(str(number), prompt, self._limits.max_output_tokens, grammar=grammar, logprobs=True)
+
+
+def _guided(
+    one: FactSet, model: LanguageModel, encoder: Any, limits: ExtractSettings, score: Score
+) -> list[list[tuple[str, str, str]]]:
+    extractor = GuidedExtractor(model, one.schema, limits, one.known, encoder)
+    waiting = iter(enumerate(one.asked))
+    found: dict[int, list[tuple[str, str, str]]] = {}
+
+    def ask(number: int, text: str) -> Any:
+        conversation = extractor.facts(str(number), text)
+        try:
+            requests = next(conversation)
+            while True:
+                completions = yield requests
+                for completion in completions:
+                    _spend(score, completion)
+                requests = conversation.send(completions)
+        except StopIteration as end:
+            return number, end.value
+
+    def following() -> Any:
+        pair = next(waiting, None)
+        return None if pair is None else ask(pair[0], pair[1].text)
+
+    for number, given in run_conversations(model, following, limits.window):
+        kept = strongest(sorted(given, key=lambda fact: -fact.confidence), limits.guided_threshold)
+        found[number] = [(fact.head, fact.predicate, fact.tail) for fact in kept]
+    return [found[number] for number in range(len(one.asked))]
+
+
+def _spend(score: Score, completion: Completion) -> None:
+    if completion.error:
+        raise RuntimeError(completion.error)
+    score.calls += 1
+    score.output += completion.usage.output
+
+
+def _facts(result: ChunkExtraction) -> list[tuple[str, str, str]]:
+    names = [entity.name for entity in result.entities]
+    relations = [(names[fact.head], fact.type, names[fact.tail]) for fact in result.relations]
+    return relations + [(names[fact.entity], fact.type, fact.value) for fact in result.attributes]
+
+
+def _count(one: FactSet, found: Sequence[Sequence[tuple[str, str, str]]], score: Score) -> None:
+    write: Callable[[tuple[str, str, str]], tuple[str, str, str]] = ValueForms.of(one.known).write
+    for sentence, facts in zip(one.asked, found, strict=True):
+        written = tuple(dict.fromkeys(write(fact) for fact in facts))
+        answer = Answer(one.name, sentence.text, sentence.triples, written)
+        score.f1.append(sentence_scores(answer, official_filter=False)[2])
+        score.facts += len(written)
+        score.right += sum(is_right(fact, sentence.triples) for fact in written)
+
+
+def _kept(one: FactSet, results: Sequence[ChunkExtraction]) -> list[dict[str, Any]]:
+    forms = ValueForms.of(one.known)
+    return [
+        {"set": one.name, "fact": fact, "figures": figures, "right": is_right(forms.write(fact), row.triples)}
+        for row, result in zip(one.asked, results, strict=True)
+        for fact, figures in zip(_facts(result), figures_of(result), strict=True)
+    ]
+
+
+if __name__ == "__main__":
+    main()
