@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from known_examples import write_examples
+from staged_figures import figures_of
 
 from hornbeam.evaluate.fact_sets import FactSet, limited, read_fact_sets
 from hornbeam.evaluate.text2kg import Answer, ValueForms, is_right, sentence_scores
@@ -32,7 +33,6 @@ from hornbeam.extract.guided_facts import strongest
 from hornbeam.extract.reading import read_entities, read_relations
 from hornbeam.extract.result import ChunkExtraction, FoundEntity
 from hornbeam.extract.room import ItemLimits
-from hornbeam.extract.staged_scores import figures_of
 from hornbeam.grammar.entities import entity_grammar
 from hornbeam.grammar.relations import NamedEntity, relation_grammar
 from hornbeam.grammar.spans import SpanLexicon

@@ -24,10 +24,10 @@ from known_examples import write_examples
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
+from staged_figures import figures_of
 
 from hornbeam.evaluate.fact_sets import FactSet, limited, read_fact_sets
 from hornbeam.evaluate.text2kg import ValueForms, is_right
-from hornbeam.extract.staged_scores import figures_of
 from hornbeam.extract.stages import Extractor
 from hornbeam.llm.opening import open_model
 from hornbeam.llm.protocol import LanguageModel

@@ -83,7 +83,7 @@ class Build:
         self._embedder = embedder
         self._progress = progress
         self._stop = stop or StopRequest()
-        self._prompts = load_prompts(settings.prompts)
+        self._prompts = load_prompts(settings.prompts, embedded=settings.model.path is None)
         self._extractor = chunk_extractor(timed, schema, settings.extract, embedder, self._prompts)
         self._verifier = (
             Verifier(self._extractor, schema, settings.extract, self._prompts)

@@ -106,7 +106,8 @@ class PromptSettings(Section):
 
     language: str = Field(
         "auto",
-        description="of the prompts; auto: that of the text, where there are prompts in it, else English",
+        description="of the prompts; document: that of the text where there are prompts in it, else English; "
+        "auto: English for the embedded model, which knows no other language, else document",
     )
     directory: str | None = Field(
         None,
@@ -132,7 +133,13 @@ class ExtractSettings(Section):
     description_words: int = Field(16, ge=2, description="in a description; as for names")
     max_output_tokens: int = Field(256, ge=32, description="of one call")
     temperature: float = Field(0.0, ge=0)
-    min_confidence: float = Field(0.0, ge=0, le=1, description="facts below stay out of the graph")
+    min_confidence: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="facts below stay out of the graph; how sure the model was, no probability to be right, but "
+        "for guided facts",
+    )
     examples: int = Field(3, ge=0, description="worked examples in the prompt")
     example_file: str | None = Field(
         None,

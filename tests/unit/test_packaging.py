@@ -160,6 +160,7 @@ class TestTheWheel:
             "extraction.py",
             "extraction_forms.py",
             "known_examples.py",
+            "staged_figures.py",
             "host_work.py",
             "index.py",
             "replayed_index.py",

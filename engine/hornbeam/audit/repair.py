@@ -156,7 +156,9 @@ def _write_graph_tables(ledger: Ledger, building: Path, settings: Settings, embe
         min_confidence=settings.extract.min_confidence,
         memory_limit_mib=_MEMORY_MIB,
         answers=Answers(
-            ledger, str(texts.model["fingerprint"]) if texts else "", load_prompts(settings.prompts)
+            ledger,
+            str(texts.model["fingerprint"]) if texts else "",
+            load_prompts(settings.prompts, embedded=settings.model.path is None),
         ),
     )
 

@@ -17,7 +17,8 @@ def prompts_list(config: ConfigOption = None, changes: SetOption = None, as_json
     """Name the prompts by task and language, with what a build reads under these settings."""
     from hornbeam.prompts import load_prompts
 
-    prompts = load_prompts(settings_of(config, changes, {}).prompts)
+    settings = settings_of(config, changes, {})
+    prompts = load_prompts(settings.prompts, embedded=settings.model.path is None)
     listed = prompts.listed()
     if as_json:
         print_json({"version": prompts.version, "languages": prompts.languages, "prompts": listed})

@@ -82,8 +82,11 @@ def shipped_prompts() -> Prompts:
     return load_prompts(PromptSettings())
 
 
-def load_prompts(settings: PromptSettings) -> Prompts:
+def load_prompts(settings: PromptSettings, *, embedded: bool = False) -> Prompts:
     """The shipped prompts with the user's in place of those of the same names.
+
+    Args:
+        embedded: they are for the embedded model.
 
     Raises:
         UsageError: the folder or a file of it cannot be read, a file has a name that means nothing, a
@@ -98,7 +101,9 @@ def load_prompts(settings: PromptSettings) -> Prompts:
         else:
             task = name.removesuffix(".txt")
             texts[language, task] = parse_prompt(task, written, origin)
-    if settings.language == "auto":
+    if settings.language == "auto" and embedded:
+        return Prompts(texts, examples, DEFAULT_LANGUAGE)
+    if settings.language in ("auto", "document"):
         return Prompts(texts, examples)
     known = sorted({language for language, _ in texts})
     if settings.language not in known:

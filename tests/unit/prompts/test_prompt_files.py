@@ -39,6 +39,12 @@ def test_a_text_is_asked_about_in_its_language_and_in_english_where_there_is_non
     assert prompts.text("extraction", "und") == prompts.text("extraction", "en")
 
 
+def test_the_embedded_model_is_asked_in_english_unless_the_documents_language_is_asked_for() -> None:
+    assert load_prompts(PromptSettings(), embedded=True).languages == ("en",)
+    assert load_prompts(PromptSettings()).languages == ("en", "zh")
+    assert load_prompts(PromptSettings(language="document"), embedded=True).languages == ("en", "zh")
+
+
 def test_one_language_for_all_can_be_asked_for() -> None:
     chinese = load_prompts(PromptSettings(language="zh"))
     assert chinese.text("extraction", "en") == shipped_prompts().text("extraction", "zh")
@@ -104,7 +110,7 @@ def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 
 def test_the_command_line_lists_shows_and_writes(tmp_path: Path) -> None:
     runner = CliRunner()
-    listed = runner.invoke(app, ["prompts", "list"])
+    listed = runner.invoke(app, ["prompts", "list", "--set", "prompts.language=document"])
     assert listed.exit_code == 0
     assert f"{shipped_prompts().version}" in listed.output
     shown = runner.invoke(app, ["prompts", "show", "verification", "--language", "zh"])

@@ -38,7 +38,7 @@ def asked(model: GrammarWalker) -> set[str]:
     return {"zh" if "文本：" in prompt else "en" for prompt in prompts}
 
 
-def built(tmp_path: Path, corpus: Path, own: Path | None = None, language: str = "auto") -> set[str]:
+def built(tmp_path: Path, corpus: Path, own: Path | None = None, language: str = "document") -> set[str]:
     model = GrammarWalker(7, closing=0.1)
     chosen = {"directory": str(own) if own else None, "language": language}
     report = build(tmp_path / "index", [corpus], model=model, settings=walking_settings(prompts=chosen))

@@ -1,4 +1,4 @@
-"""How likely a fact of two-stage extraction is right.
+"""What a fit of the confidence of two-stage extraction reads.
 
 What is fitted on are the parts of its confidence, of which the product is the raw value: how sure the model
 was of the head, of what it says of it, and of the tail.
