@@ -79,6 +79,8 @@ KILLS: list[tuple[str | None, str, int]] = [
     ("a segment is renamed", "before", 2),
     ("a segment is renamed", "after", 3),
     ("pointers go in, journal rows out", "after", 9),
+    ("staged rows are kept", "before", 1),
+    ("staged rows are kept", "after", 1),
     ("a table is written", "after", 3),
     ("communities are found", "after", 1),
     ("community tables are written", "before", 1),
