@@ -137,8 +137,8 @@ class ExtractSettings(Section):
         0.0,
         ge=0,
         le=1,
-        description="facts below stay out of the graph; how sure the model was, a probability to be right only "
-        "of guided facts",
+        description="facts below stay out of the graph; how sure the model was, a probability of being "
+        "right for guided facts alone",
     )
     examples: int = Field(3, ge=0, description="worked examples in the prompt")
     example_file: str | None = Field(
