@@ -173,6 +173,7 @@ class TestTheWheel:
             "verification.py",
             "kernel_growth",
             "query.py",
+            "serve.py",
             "query_growth",
         }
 

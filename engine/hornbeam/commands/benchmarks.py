@@ -77,6 +77,12 @@ def bench_query(arguments: typer.Context) -> None:
     _run_benchmark("query", arguments)
 
 
+@app.command("serve", context_settings=_PASSED_ON)
+def bench_serve(arguments: typer.Context) -> None:
+    """Requests per second of a served index: --entities N --callers N,N --seconds S --keep DIR --json."""
+    _run_benchmark("serve", arguments)
+
+
 def _run_benchmark(name: str, arguments: typer.Context) -> None:
     quiet_libraries()
     from hornbeam.benchmarks import run_benchmark

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -112,7 +113,8 @@ def serve(
             timeout_graceful_shutdown=5,
             timeout_keep_alive=30,
         )
-        uvicorn.Server(settled).run(sockets=[listening])
+        with suppress(KeyboardInterrupt):  # Ctrl-C is how a server ends; it has ended in order by now
+            uvicorn.Server(settled).run(sockets=[listening])
     finally:
         listening.close()
 
