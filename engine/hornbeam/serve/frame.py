@@ -91,8 +91,9 @@ class Frame:
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
-        # A page of another site that points its name at this machine sends that name.
-        if self._server.loopback and _host(headers.get("host", "")) not in _LOOPBACK:
+        # A page of another site that points its name at this machine sends that name; it has no key.
+        open_to_all = self._server.loopback and not self._server.keys.keys()
+        if open_to_all and _host(headers.get("host", "")) not in _LOOPBACK:
             return failure(421, "this server answers to localhost alone")
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length) > self._server.settings.serve.body_bytes:
