@@ -88,18 +88,26 @@ def plan_grammar(question: str, types: Sequence[str], limit: int, *, any_words: 
 def parse_plan(text: str) -> tuple[SubQuestion, ...]:
     """The sub-questions of a plan; of one that a token limit cut, those that are whole.
 
-    A model without grammars may have written anything: what is no sub-question ends the plan.
+    A question that is asked again is the first one. A model without grammars may have written anything: what
+    is no sub-question ends the plan.
     """
     plan: list[SubQuestion] = []
+    places: list[int] = []  # of each question as written, its place in the plan
     for item in _items(text):
         match item:
             case [str(level), list(types), str(question)] if level in get_args(Level) and question.strip():
-                number = len(plan) + 1
-                rests = sorted({int(mark) for mark in _MARK.findall(question)})
-                if rests and not (rests[0] > 0 and rests[-1] < number):
+                marks = {int(mark) for mark in _MARK.findall(question)}
+                if any(not 0 < mark <= len(places) for mark in marks):
                     break
+                question = put_in(question, {mark: f"#{places[mark - 1] + 1}" for mark in marks})
+                asked = [one.text.casefold() for one in plan]
+                if question.casefold() in asked:
+                    places.append(asked.index(question.casefold()))
+                    continue
+                places.append(len(plan))
+                rests = tuple(sorted({int(mark) for mark in _MARK.findall(question)}))
                 names = tuple(dict.fromkeys(name for name in types if isinstance(name, str)))
-                plan.append(SubQuestion(number, question, level, names, tuple(rests)))  # type: ignore[arg-type]
+                plan.append(SubQuestion(len(plan) + 1, question, level, names, rests))  # type: ignore[arg-type]
             case _:
                 break
     return tuple(plan)

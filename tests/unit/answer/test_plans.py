@@ -79,6 +79,18 @@ def test_what_is_no_sub_question_ends_the_plan(text: str, numbers: list[int]) ->
     assert [one.number for one in parse_plan(text)] == numbers
 
 
+def test_a_sub_question_that_is_asked_again_is_the_first_one() -> None:
+    plan = parse_plan(
+        '{"questions":[["node",["person"],"Who is it?"],["node",["city"],"who is it?"],'
+        '["triple",[],"Where was #2 born?"],["triple",[],"Where was #1 born?"],["node",[],"When was #3?"]]}'
+    )
+    assert plan == (
+        SubQuestion(1, "Who is it?", "node", ("person",), ()),
+        SubQuestion(2, "Where was #1 born?", "triple", (), (1,)),
+        SubQuestion(3, "When was #2?", "node", (), (2,)),
+    )
+
+
 def test_answers_are_put_in_for_their_marks() -> None:
     assert put_in("Where was #1 born, and #2?", {1: "Marie Curie"}) == "Where was Marie Curie born, and #2?"
 
