@@ -88,7 +88,7 @@ def _check_version(version: Version, audit: Audit, progress: Progress) -> None:
 def _check_ledger(index: Path, version: Version | None, audit: Audit, progress: Progress) -> None:
     progress.say("audit: ledger and segments")
     try:
-        with Ledger(index, create=False) as ledger:
+        with Ledger(index, create=False, read_only=True) as ledger:
             problem = ledger.integrity()
             audit.take("ledger", [Finding("ledger", "ledger.sqlite", problem)] if problem else [])
             if problem:

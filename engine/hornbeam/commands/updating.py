@@ -133,6 +133,7 @@ def _as_built(
     index: Path, config: Path | None, changes: list[str] | None, flags: dict[str, Any]
 ) -> tuple[Settings, GraphSchema]:
     """The settings that the index was built with, with what the user changes in them, and its schema."""
+    from hornbeam.errors import StoreError
     from hornbeam.opening import open_schema
     from hornbeam.pipeline.text_recipe import text_recipe
     from hornbeam.store.ledger import Ledger
@@ -143,17 +144,18 @@ def _as_built(
         texts = text_recipe(ledger)
     current = current_version_id(index)
     versions = [read_version(index, current)] if current else list_versions(index)
-    built: dict[str, Any] = versions[-1].manifest["settings"] if versions else {}
+    if not versions:
+        raise StoreError(
+            f"{index} has no version yet, so it is not known what it is built with; "
+            "run the command again that builds it"
+        )
+    built: dict[str, Any] = versions[-1].manifest["settings"]
     if "cost" in built:
         built = built | {"cost": built["cost"] | {"budget": None}}  # it was that run's
     settings = settings_of(config, changes, flags, built)
     # The schema as it was then or accepted since, wherever its file is now; unless the user names another,
     # or the tier that has one of its own.
-    same = (
-        built
-        and settings.schema_file == built["schema_file"]
-        and settings.extract.tier == built["extract"]["tier"]
-    )
+    same = settings.schema_file == built["schema_file"] and settings.extract.tier == built["extract"]["tier"]
     if texts and same:
         accepted = None if settings.extract.tier == "fast" else accepted_schema(index)
         return settings, accepted or texts.schema

@@ -45,7 +45,7 @@ def versions(
     from hornbeam.store.retention import prune as remove_old
 
     pruned: dict[str, Any] = {}
-    with Ledger(index_directory, create=False) as ledger:
+    with Ledger(index_directory, create=False, read_only=not prune) as ledger:
         if prune:
             with write_lock(index_directory):
                 done = remove_old(index_directory, ledger, settings.versions.keep)

@@ -92,6 +92,8 @@ def _named(ledger: Ledger, names: Sequence[str]) -> list[tuple[str, str, str, bo
     deleted = ledger.places.deleted()
     found: dict[str, tuple[str, str, str, bool]] = {}
     unknown = []
+    if not all(name.strip() for name in names):  # as a path it would be the working directory
+        raise UsageError("a document to delete has an empty name; nothing was deleted")
     for name in names:
         matches = _matches(name, sources)
         if not matches and not _matches(name, deleted):

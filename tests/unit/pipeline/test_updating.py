@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from hornbeam.build import BuildReport
+from hornbeam.cli import main
 from hornbeam.errors import UsageError
 from hornbeam.store.ledger import Ledger
 from hornbeam.store.versions import open_current
@@ -183,6 +184,33 @@ def test_a_full_delete_is_the_version_that_never_knew(corpus: Path, index: Path,
         if version.name == before:
             (version / "manifest.json").unlink()
     assert delete(index, [document], full=True).version == before
+
+
+@pytest.mark.parametrize("name", ["", "  "])
+def test_an_empty_name_is_not_the_working_directory(
+    corpus: Path, index: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(corpus / "notes")
+    with pytest.raises(UsageError, match="empty name"):
+        delete(index, [name])
+    with Ledger(index, create=False) as ledger:
+        assert ledger.counts()["documents"] == 4
+
+
+@pytest.mark.parametrize("command", [["update"], ["delete", "ada.txt"]])
+def test_an_index_without_a_version_is_not_gone_on_with_by_default_settings(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    command: list[str],
+) -> None:
+    with Ledger(tmp_path / "stopped", create=True):  # all that a first build that was killed may leave
+        pass
+    monkeypatch.setattr("sys.argv", ["hornbeam", *command, "--index", str(tmp_path / "stopped")])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 4
+    assert "has no version yet" in capsys.readouterr().err
 
 
 def test_an_unknown_name_deletes_nothing(corpus: Path, index: Path) -> None:
