@@ -38,6 +38,7 @@ def test_help_and_version_answer(hornbeam: list[str]) -> None:
     [
         (("status", "--index", "{missing}"), 4, "is no index"),
         (("search", "x", "--index", "{missing}"), 4, "no current version"),
+        (("search", "x", "--index", "{here}/broken.json"), 4, "no current version"),
         (("index", "{missing}/nothing", "--index", "{missing}"), 2, "nothing"),
         (("index", "{here}", "--index", "{missing}", "--schema", "generall"), 2, "general"),
         (("index", "{here}", "--index", "{missing}", "--set", "chunk.max_token=9"), 2, "chunk.max_tokens"),

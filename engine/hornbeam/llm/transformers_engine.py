@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,11 +15,12 @@ from hornbeam.errors import ModelError
 from hornbeam.llm.masked_batch import MaskedBatch, PrefixStore, Row
 from hornbeam.llm.precision import model_dtype
 from hornbeam.llm.protocol import Completion, ModelIdentity, Part, Request, Usage
+from hornbeam.llm.stepped import SteppedModel
 from hornbeam.llm.tokenizer import DirectoryTokenizer, directory_fingerprint
 from hornbeam.settings import ModelSettings
 
 
-class TransformersModel:
+class TransformersModel(SteppedModel):
     """The model is loaded at the first request.
 
     Args:
@@ -36,13 +36,11 @@ class TransformersModel:
         self._settings = settings
         self._device = device
         self._reason = reason
-        self._tokenizer = DirectoryTokenizer(directory)
+        super().__init__(DirectoryTokenizer(directory))
         self._loaded: _Loaded | None = None
         self._identity: ModelIdentity | None = None
         self._waiting: deque[Row] = deque()
         self._batch: MaskedBatch | None = None
-        self._refused: list[Completion] = []
-        self._finished: list[Completion] = []  # beside a stream, for the next poll
         self._most_rows = settings.max_num_seqs
 
     @property
@@ -58,49 +56,11 @@ class TransformersModel:
         return self._identity
 
     @property
-    def tokenizer(self) -> DirectoryTokenizer:
-        return self._tokenizer
-
-    @property
     def max_model_len(self) -> int:
         return self._settings.max_model_len
 
-    @property
-    def in_flight(self) -> int:
-        running = len(self._batch.rows) if self._batch is not None else 0
-        return len(self._waiting) + running + len(self._refused) + len(self._finished)
-
-    def chat_prompt(self, system: str, user: str) -> str:
-        return self._tokenizer.chat_prompt(system, user)
-
-    def neutralise(self, text: str) -> str:
-        return self._tokenizer.neutralise(text)
-
-    def submit(self, request: Request) -> None:
-        self.start(request, streaming=False)
-
-    def poll(self) -> list[Completion]:
-        while not self._finished and self.in_flight:
-            self._finished += [part for _, part in self.step() if isinstance(part, Completion)]
-        finished, self._finished = self._finished, []
-        return finished
-
-    def stream(self, request: Request) -> Iterator[str | Completion]:
-        self.start(request, streaming=True)
-        done = False
-        try:
-            while not done:
-                parts = self.step()
-                for request_id, part in parts:
-                    if request_id != request.request_id and isinstance(part, Completion):
-                        self._finished.append(part)
-                for request_id, part in parts:
-                    if request_id == request.request_id:
-                        done = isinstance(part, Completion)
-                        yield part
-        finally:
-            if not done:
-                self.cancel(request.request_id)
+    def _under_way(self) -> int:
+        return len(self._waiting) + (len(self._batch.rows) if self._batch is not None else 0)
 
     def start(self, request: Request, *, streaming: bool) -> None:
         """Begin a request; with `streaming` its text comes in pieces. One that cannot begin comes back from
@@ -129,8 +89,7 @@ class TransformersModel:
     def step(self) -> list[Part]:
         """One token for every request of the batch; what came of it."""
         if self._refused:
-            refused, self._refused = self._refused, []
-            return [(completion.request_id, completion) for completion in refused]
+            return self._take_refused()
         if self._batch is None and self._waiting:
             self._batch = self._next_batch()
         if self._batch is None:
@@ -179,9 +138,6 @@ class TransformersModel:
             self._most_rows = len(rows) // 2
             self._waiting.extendleft(reversed(rows))
             return None
-
-    def _refuse(self, request: Request, message: str) -> None:
-        self._refused.append(Completion(request.request_id, "", "error", Usage(), error=message))
 
     def _load(self) -> _Loaded:
         if self._loaded is None:

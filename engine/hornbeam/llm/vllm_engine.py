@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from hornbeam.errors import ModelError
 from hornbeam.llm.precision import model_dtype
 from hornbeam.llm.protocol import Completion, ModelIdentity, Part, Request, TokenScore, Usage
+from hornbeam.llm.stepped import SteppedModel
 from hornbeam.llm.tokenizer import DirectoryTokenizer, directory_fingerprint
 from hornbeam.settings import ModelSettings
 
@@ -31,7 +32,7 @@ class _Streamed:
     tokens: int = 0
 
 
-class VllmModel:
+class VllmModel(SteppedModel):
     """vLLM in process. The engine starts at the first request: a build that finds every result in the
     store never pays for it."""
 
@@ -41,13 +42,11 @@ class VllmModel:
         self._directory = directory
         self._settings = settings
         self._device = device
-        self._tokenizer = DirectoryTokenizer(directory)
+        super().__init__(DirectoryTokenizer(directory))
         self._engine: LLMEngine | None = None
         self._identity: ModelIdentity | None = None
         self._in_flight: set[str] = set()
         self._streams: dict[str, _Streamed] = {}
-        self._refused: list[Completion] = []
-        self._finished: list[Completion] = []  # beside a stream, for the next poll
 
     @property
     def identity(self) -> ModelIdentity:
@@ -66,53 +65,15 @@ class VllmModel:
         return self._identity
 
     @property
-    def tokenizer(self) -> DirectoryTokenizer:
-        return self._tokenizer
-
-    @property
     def max_model_len(self) -> int:
         return self._settings.max_model_len
 
-    @property
-    def in_flight(self) -> int:
-        return len(self._in_flight) + len(self._refused) + len(self._finished)
-
-    def chat_prompt(self, system: str, user: str) -> str:
-        return self._tokenizer.chat_prompt(system, user)
-
-    def neutralise(self, text: str) -> str:
-        return self._tokenizer.neutralise(text)
-
-    def submit(self, request: Request) -> None:
-        self.start(request, streaming=False)
-
-    def poll(self) -> list[Completion]:
-        while not self._finished and (self._in_flight or self._refused):
-            self._finished += [part for _, part in self.step() if isinstance(part, Completion)]
-        finished, self._finished = self._finished, []
-        return finished
-
-    def stream(self, request: Request) -> Iterator[str | Completion]:
-        self.start(request, streaming=True)
-        done = False
-        try:
-            while not done:
-                parts = self.step()
-                for request_id, part in parts:
-                    if request_id != request.request_id and isinstance(part, Completion):
-                        self._finished.append(part)
-                for request_id, part in parts:
-                    if request_id == request.request_id:
-                        done = isinstance(part, Completion)
-                        yield part
-        finally:
-            if not done:
-                self.cancel(request.request_id)
+    def _under_way(self) -> int:
+        return len(self._in_flight)
 
     def step(self) -> list[Part]:
         if self._refused:
-            refused, self._refused = self._refused, []
-            return [(completion.request_id, completion) for completion in refused]
+            return self._take_refused()
         if not self._in_flight:
             return []
         return [part for output in self._start_engine().step() for part in self._parts(output)]
@@ -164,9 +125,6 @@ class VllmModel:
         self._in_flight.add(request.request_id)
         if streaming:
             self._streams[request.request_id] = _Streamed()
-
-    def _refuse(self, request: Request, message: str) -> None:
-        self._refused.append(Completion(request.request_id, "", "error", Usage(), error=message))
 
     def _parts(self, output: Any) -> Iterator[Part]:
         request_id, part = output.request_id, output.outputs[0]

@@ -1,7 +1,8 @@
 """OpenAI's chat interface, for programs that speak it: a model's name is an index's.
 
-The question is the last message of the user; messages before it are not read. What a system prompt asks for is
-not followed: the answer's form is Hornbeam's, and so are its citations, whose sources are listed below the answer.
+The question is the last message of the user; messages before it are not read. What a system prompt asks for
+is not followed: the answer's form is Hornbeam's, and so are its citations, whose sources are listed below the
+answer.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ def _is_readable(index: Path, version_id: str) -> bool:
 def current_version_id(index: Path) -> str | None:
     try:
         return (index / "CURRENT").read_text("utf-8").strip()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
 
 
