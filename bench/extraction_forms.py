@@ -1,13 +1,13 @@
 """Forms of an answer compared: names or indices as ends, JSON or lines, two calls or one.
 
-    hornbeam bench extraction-forms DIR [--sentences 60] [--facts FILE] [--json]
+    hornbeam bench extraction-forms DIR [--sentences 60] [--only FORM,FORM] [--output FILE] [--json]
 
 DIR is Text2KGBench's folder. The same sentences, spread over its ontologies, are asked about in every form
 by the model in use, with the same four nearest known sentences as examples. F1 is the benchmark's, values in
 the form of the known facts, one mean over all sentences; tokens are those of the output. Stage one is the
 same whatever the ends of stage two, and asked once for JSON and once for lines. `one call` is guided
-extraction: the types of the facts are proposed by the known sentences, a line each. With --facts the staged
-facts of the first form are kept with their figures (`bench/staged_scores.py --facts`).
+extraction: the types of the facts are proposed by the known sentences, a line each. A form is told of as soon
+as it ends; with --output its figures and every sentence's F1 are kept then, and after each ontology before.
 """
 
 from __future__ import annotations
@@ -15,16 +15,18 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import sys
 import tempfile
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from known_examples import write_examples
-from staged_figures import figures_of
 
+from hornbeam.errors import UsageError
 from hornbeam.evaluate.fact_sets import FactSet, limited, read_fact_sets
 from hornbeam.evaluate.text2kg import Answer, ValueForms, is_right, sentence_scores
 from hornbeam.extract.examples import Example, ExampleStore, read_examples
@@ -60,17 +62,20 @@ class Score:
     right: int = 0
     calls: int = 0
     output: int = 0
+    seconds: float = 0.0
 
     def row(self) -> dict[str, Any]:
         return {
             "sentences": len(self.f1),
             "f1": round(sum(self.f1) / max(1, len(self.f1)), 3),
+            "f1_interval": _interval(self.f1),
             "facts": self.facts,
             "right": self.right,
             "calls": self.calls,
             "output_tokens": self.output,
             "tokens_per_fact": round(self.output / max(1, self.facts), 1),
             "tokens_per_right_fact": round(self.output / max(1, self.right), 1),
+            "seconds": round(self.seconds, 1),
         }
 
 
@@ -145,6 +150,11 @@ def _as_line(match: re.Match[str]) -> str:
     return match.group()
 
 
+FORMS = tuple(Form(lines, index) for lines in (False, True) for index in (False, True))
+ONE_CALL = "one call, lines, names"
+NAMES = (*(form.name for form in FORMS), ONE_CALL)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="hornbeam bench extraction-forms",
@@ -153,45 +163,90 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("folder", type=Path, metavar="DIR")
     parser.add_argument("--sentences", type=int, default=60)
-    parser.add_argument("--facts", type=Path, metavar="FILE")
+    parser.add_argument("--only", metavar="FORM,FORM", help=f"numbers: {_numbered()}")
+    parser.add_argument("--output", type=Path, metavar="FILE")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
+    names = _chosen(options.only)
     settings = load_settings()
-    model, encoder = open_model(settings), open_embedder(settings)
     sets = read_fact_sets(options.folder, None, "test")
     some = [limited(one, max(1, options.sentences // len(sets))) for one in sets]
-    scores, facts = compare(some, model, encoder, settings.extract)
-    if options.facts is not None:
-        options.facts.write_text(json.dumps(facts, ensure_ascii=False), "utf-8")
-    rows = {name: score.row() for name, score in scores.items()}
+    model, encoder = open_model(settings), open_embedder(settings)
+    finished: dict[str, Score] = {}
+
+    def keep(name: str, score: Score) -> None:
+        finished[name] = score
+        if options.output is not None:
+            kept = {known: {**one.row(), "by_sentence": one.f1} for known, one in finished.items()}
+            options.output.write_text(json.dumps(kept, indent=2) + "\n", "utf-8")
+
+    try:
+        for name, score in compare(some, model, encoder, settings.extract, names, keep):
+            line = f"{name:28} " + "  ".join(f"{key} {value}" for key, value in score.row().items())
+            print(line, file=sys.stderr if options.json else sys.stdout, flush=True)
+    finally:
+        model.close()
     if options.json:
-        print(json.dumps(rows, indent=2))
-        return
-    for name, row in rows.items():
-        print(f"{name:28} " + "  ".join(f"{key} {value}" for key, value in row.items()))
+        print(json.dumps({name: score.row() for name, score in finished.items()}, indent=2))
+
+
+def _numbered() -> str:
+    return "; ".join(f"{number} {name}" for number, name in enumerate(NAMES, start=1))
+
+
+def _chosen(written: str | None) -> list[str]:
+    if written is None:
+        return list(NAMES)
+    try:
+        return [NAMES[int(number) - 1] for number in written.split(",") if int(number) > 0]
+    except (ValueError, IndexError):
+        raise UsageError(f"--only {written}: numbers of forms between commas, of {_numbered()}") from None
 
 
 def compare(
-    sets: Sequence[FactSet], model: LanguageModel, encoder: Any, limits: ExtractSettings
-) -> tuple[dict[str, Score], list[dict[str, Any]]]:
-    scores: defaultdict[str, Score] = defaultdict(Score)
-    facts: list[dict[str, Any]] = []
-    forms = [Form(lines, index) for lines in (False, True) for index in (False, True)]
+    sets: Sequence[FactSet],
+    model: LanguageModel,
+    encoder: Any,
+    limits: ExtractSettings,
+    names: Sequence[str] = NAMES,
+    keep: Callable[[str, Score], None] = lambda name, score: None,
+) -> Iterator[tuple[str, Score]]:
+    """Each form as it ends.
+
+    Args:
+        keep: told of what a form has so far, after each set.
+    """
     with tempfile.TemporaryDirectory() as scratch:
-        for one in sets:
-            store = ExampleStore(
-                read_examples(write_examples(one, Path(scratch) / "x.jsonl"), one.schema), encoder
-            )
-            staged = _Staged(one, model, limits, store)
-            for form in forms:
-                results = staged.extract(form, scores[form.name])
-                _count(one, [_facts(result) for result in results], scores[form.name])
-                if form == forms[0]:
-                    facts += _kept(one, results)
-            guided = limits.model_copy(update={"examples": _EXAMPLES})
-            _count(one, _guided(one, model, encoder, guided, scores["one call, lines, names"]),
-                   scores["one call, lines, names"])  # fmt: skip
-    return dict(scores), facts
+        staged = [
+            _Staged(one, model, limits, _store(one, Path(scratch) / "x.jsonl", encoder)) for one in sets
+        ] if set(names) - {ONE_CALL} else []  # fmt: skip
+    forms = {form.name: form for form in FORMS}
+    for name in names:
+        score = Score()
+        for number, one in enumerate(sets):
+            started = time.perf_counter()
+            if name == ONE_CALL:
+                guided = limits.model_copy(update={"examples": _EXAMPLES})
+                found = _guided(one, model, encoder, guided, score)
+            else:
+                found = [_facts(result) for result in staged[number].extract(forms[name], score)]
+            score.seconds += time.perf_counter() - started
+            _count(one, found, score)
+            keep(name, score)
+        yield name, score
+
+
+def _store(one: FactSet, file: Path, encoder: Any) -> ExampleStore:
+    return ExampleStore(read_examples(write_examples(one, file), one.schema), encoder)
+
+
+def _interval(f1: Sequence[float]) -> list[float]:
+    """95 %, sentences drawn again a thousand times."""
+    if not f1:
+        return []
+    values, rng = np.array(f1), np.random.default_rng(42)
+    means = values[rng.integers(len(values), size=(1000, len(values)))].mean(axis=1)
+    return [round(float(bound), 3) for bound in np.quantile(means, [0.025, 0.975])]
 
 
 class _Staged:
@@ -328,15 +383,6 @@ def _count(one: FactSet, found: Sequence[Sequence[tuple[str, str, str]]], score:
         score.f1.append(sentence_scores(answer, official_filter=False)[2])
         score.facts += len(written)
         score.right += sum(is_right(fact, sentence.triples) for fact in written)
-
-
-def _kept(one: FactSet, results: Sequence[ChunkExtraction]) -> list[dict[str, Any]]:
-    forms = ValueForms.of(one.known)
-    return [
-        {"set": one.name, "fact": fact, "figures": figures, "right": is_right(forms.write(fact), row.triples)}
-        for row, result in zip(one.asked, results, strict=True)
-        for fact, figures in zip(_facts(result), figures_of(result), strict=True)
-    ]
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("xgrammar")
 
-from hornbeam.errors import ModelError
+from hornbeam.errors import ModelError, UsageError
 from hornbeam.evaluate.fact_sets import FactSet, GoldSentence, fact_set
 from hornbeam.extract.reading import read_entities, read_relations
 from hornbeam.extract.result import FoundEntity
@@ -104,11 +104,34 @@ def test_known_sentences_are_examples_in_the_order_of_the_text() -> None:
 
 
 def test_all_forms_are_asked_about_the_same_sentences() -> None:
-    scores, _ = extraction_forms.compare(
-        [small_set()], GrammarWalker(2, closing=0.05), HashedWords(), ExtractSettings()
+    scores = dict(
+        extraction_forms.compare(
+            [small_set()], GrammarWalker(2, closing=0.05), HashedWords(), ExtractSettings()
+        )
     )
-    assert len(scores) == 5
+    assert tuple(scores) == extraction_forms.NAMES
     for score in scores.values():
         assert len(score.f1) == 1
         assert score.calls >= 1
         assert score.output > 0
+
+
+def test_a_form_is_told_of_before_the_next_one_is_asked() -> None:
+    model = GrammarWalker(2, closing=0.05)
+    told: list[tuple[str, int]] = []
+    forms = extraction_forms.compare(
+        [small_set(), small_set()],
+        model,
+        HashedWords(),
+        ExtractSettings(),
+        extraction_forms.NAMES[:2],
+        lambda name, score: told.append((name, len(score.f1))),
+    )
+    assert next(forms)[0] == extraction_forms.NAMES[0]
+    assert told == [(extraction_forms.NAMES[0], 1), (extraction_forms.NAMES[0], 2)]
+
+
+def test_forms_are_chosen_by_number_and_others_are_refused() -> None:
+    assert extraction_forms._chosen("5,1") == [extraction_forms.ONE_CALL, extraction_forms.FORMS[0].name]
+    with pytest.raises(UsageError, match="--only 6"):
+        extraction_forms._chosen("6")
