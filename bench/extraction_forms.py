@@ -7,7 +7,7 @@ by the model in use, with the same four nearest known sentences as examples. F1 
 the form of the known facts, one mean over all sentences; tokens are those of the output. Stage one is the
 same whatever the ends of stage two, and asked once for JSON and once for lines. `one call` is guided
 extraction: the types of the facts are proposed by the known sentences, a line each. A form is told of as soon
-as it ends; with --output its figures and every sentence's F1 are kept then, and after each ontology before.
+as it ends; with --output its figures and every sentence's F1 are kept then, and after each sentence before.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from known_examples import write_examples
 
 from hornbeam.errors import UsageError
-from hornbeam.evaluate.fact_sets import FactSet, limited, read_fact_sets
+from hornbeam.evaluate.fact_sets import FactSet, GoldSentence, limited, read_fact_sets
+from hornbeam.evaluate.known_examples import write_examples
 from hornbeam.evaluate.text2kg import Answer, ValueForms, is_right, sentence_scores
 from hornbeam.extract.examples import Example, ExampleStore, read_examples
 from hornbeam.extract.guided import GuidedExtractor
 from hornbeam.extract.guided_facts import strongest
+from hornbeam.extract.known_facts import Fact
 from hornbeam.extract.reading import read_entities, read_relations
-from hornbeam.extract.result import ChunkExtraction, FoundEntity
+from hornbeam.extract.result import FoundEntity
 from hornbeam.extract.room import ItemLimits
 from hornbeam.grammar.entities import entity_grammar
 from hornbeam.grammar.relations import NamedEntity, relation_grammar
@@ -57,18 +58,25 @@ _FRAGMENTS = {
 
 @dataclass(slots=True)
 class Score:
-    f1: list[float] = field(default_factory=list)
+    f1: dict[int, float] = field(default_factory=dict)  # by number of the sentence
     facts: int = 0
     right: int = 0
     calls: int = 0
     output: int = 0
     seconds: float = 0.0
 
+    def add(self, number: int, ontology: str, sentence: GoldSentence, facts: Sequence[Fact]) -> None:
+        written = tuple(dict.fromkeys(facts))
+        answer = Answer(ontology, sentence.text, sentence.triples, written)
+        self.f1[number] = sentence_scores(answer, official_filter=False)[2]
+        self.facts += len(written)
+        self.right += sum(is_right(fact, sentence.triples) for fact in written)
+
     def row(self) -> dict[str, Any]:
         return {
             "sentences": len(self.f1),
-            "f1": round(sum(self.f1) / max(1, len(self.f1)), 3),
-            "f1_interval": _interval(self.f1),
+            "f1": round(sum(self.f1.values()) / max(1, len(self.f1)), 3),
+            "f1_interval": _interval(list(self.f1.values())),
             "facts": self.facts,
             "right": self.right,
             "calls": self.calls,
@@ -177,7 +185,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     def keep(name: str, score: Score) -> None:
         finished[name] = score
         if options.output is not None:
-            kept = {known: {**one.row(), "by_sentence": one.f1} for known, one in finished.items()}
+            kept = {
+                known: {**one.row(), "by_sentence": [one.f1[number] for number in sorted(one.f1)]}
+                for known, one in finished.items()
+            }
             options.output.write_text(json.dumps(kept, indent=2) + "\n", "utf-8")
 
     try:
@@ -211,33 +222,28 @@ def compare(
     names: Sequence[str] = NAMES,
     keep: Callable[[str, Score], None] = lambda name, score: None,
 ) -> Iterator[tuple[str, Score]]:
-    """Each form as it ends.
+    """Each form as it ends. The sentences of all sets are in flight together.
 
     Args:
-        keep: told of what a form has so far, after each set.
+        keep: told of what a form has so far, after each sentence.
     """
-    with tempfile.TemporaryDirectory() as scratch:
-        staged = [
-            _Staged(one, model, limits, _store(one, Path(scratch) / "x.jsonl", encoder)) for one in sets
-        ] if set(names) - {ONE_CALL} else []  # fmt: skip
+    staged = _Staged(sets, model, encoder, limits) if set(names) - {ONE_CALL} else None
     forms = {form.name: form for form in FORMS}
+    asked = [(one, sentence) for one in sets for sentence in one.asked]
+    write = {one.name: ValueForms.of(one.known).write for one in sets}
     for name in names:
         score = Score()
-        for number, one in enumerate(sets):
-            started = time.perf_counter()
-            if name == ONE_CALL:
-                guided = limits.model_copy(update={"examples": _EXAMPLES})
-                found = _guided(one, model, encoder, guided, score)
-            else:
-                found = [_facts(result) for result in staged[number].extract(forms[name], score)]
-            score.seconds += time.perf_counter() - started
-            _count(one, found, score)
+        started = time.perf_counter()
+        if staged is not None and name in forms:
+            found = staged.extract(forms[name], score)
+        else:
+            found = _guided(sets, model, encoder, limits.model_copy(update={"examples": _EXAMPLES}), score)
+        for number, facts in found:
+            score.seconds = time.perf_counter() - started
+            one, sentence = asked[number]
+            score.add(number, one.name, sentence, [write[one.name](fact) for fact in facts])
             keep(name, score)
         yield name, score
-
-
-def _store(one: FactSet, file: Path, encoder: Any) -> ExampleStore:
-    return ExampleStore(read_examples(write_examples(one, file), one.schema), encoder)
 
 
 def _interval(f1: Sequence[float]) -> list[float]:
@@ -249,84 +255,98 @@ def _interval(f1: Sequence[float]) -> list[float]:
     return [round(float(bound), 3) for bound in np.quantile(means, [0.025, 0.975])]
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A sentence with what its calls are made of."""
+
+    one: FactSet
+    text: str
+    room: ItemLimits
+    lexicon: SpanLexicon
+    examples: Sequence[Example]
+
+
 class _Staged:
-    """Two calls for the sentences of a set; the first is shared by the ends of the second."""
+    """Two calls for every sentence; the first is shared by the ends of the second."""
 
     def __init__(
-        self, one: FactSet, model: LanguageModel, limits: ExtractSettings, store: ExampleStore
+        self, sets: Sequence[FactSet], model: LanguageModel, encoder: Any, limits: ExtractSettings
     ) -> None:
-        self._one = one
         self._model = model
         self._limits = limits
-        self._room = ItemLimits(one.schema, model.tokenizer, limits)
-        self._lexicons = [SpanLexicon(sentence.text, limits.max_name_words) for sentence in one.asked]
-        self._examples = [store.ranked(sentence.text)[:_EXAMPLES][::-1] for sentence in one.asked]
+        self._asked: list[_Asked] = []
+        for one in sets:
+            with tempfile.TemporaryDirectory() as scratch:
+                examples = read_examples(write_examples(one, Path(scratch) / "examples.jsonl"), one.schema)
+            store = ExampleStore(examples, encoder)
+            room = ItemLimits(one.schema, model.tokenizer, limits)
+            for text in (sentence.text for sentence in one.asked):
+                shown = store.ranked(text)[:_EXAMPLES][::-1]
+                self._asked.append(_Asked(one, text, room, SpanLexicon(text, limits.max_name_words), shown))
         self._entities: dict[bool, tuple[list[tuple[FoundEntity, ...]], int]] = {}
 
-    def extract(self, form: Form, score: Score) -> list[ChunkExtraction]:
+    def extract(self, form: Form, score: Score) -> Iterator[tuple[int, list[Fact]]]:
+        """Sentences by number with their facts, as their second calls end."""
         if form.lines not in self._entities:
             self._entities[form.lines] = self._first(Form(form.lines, False))
         entities, spent = self._entities[form.lines]
         score.output += spent
         score.calls += len(entities)
-        requests, asked = [], {}
-        for number, (found, lexicon) in enumerate(zip(entities, self._lexicons, strict=True)):
-            ends = [
-                NamedEntity(str(n) if form.index else entity.name, entity.type)
-                for n, entity in enumerate(found)
-            ]
-            most_relations, most_attributes = self._room.facts(ends)
+        ends = [
+            [NamedEntity(str(n) if form.index else one.name, one.type) for n, one in enumerate(found)]
+            for found in entities
+        ]
+        requests = []
+        for number, (asked, named) in enumerate(zip(self._asked, ends, strict=True)):
+            most_relations, most_attributes = asked.room.facts(named)
             grammar = relation_grammar(
-                ends, lexicon, self._one.schema, relations_per_head=self._limits.relations_per_head,
+                named, asked.lexicon, asked.one.schema, relations_per_head=self._limits.relations_per_head,
                 attributes_per_entity=self._limits.attributes_per_entity, max_relations=most_relations,
                 max_attributes=most_attributes,
-            ) if ends else None  # fmt: skip
+            ) if named else None  # fmt: skip
             if grammar is None:
+                yield number, []
                 continue
-            rows = form.rows(form.numbered([(entity.name, entity.type) for entity in found]))
-            prompt = f"{self._prompt(form, number)}{rows}{form.closing()}{form.opening('relations')}"
-            asked[str(number)] = [
-                entity.model_copy(update={"name": end.name}) for entity, end in zip(found, ends, strict=True)
-            ]
+            rows = form.rows(form.numbered([(entity.name, entity.type) for entity in entities[number]]))
+            prompt = f"{self._prompt(form, asked)}{rows}{form.closing()}{form.opening('relations')}"
             requests.append(self._request(number, prompt, form.grammar(grammar)))
-        results = [ChunkExtraction(entities=found) for found in entities]
         for completion in run_requests(self._model, requests, self._limits.window):
             number = int(completion.request_id)
             _spend(score, completion)
-            read = read_relations(
-                form.answer(completion), asked[str(number)], self._lexicons[number], self._one.schema
-            )
-            results[number] = ChunkExtraction(
-                entities=entities[number], relations=read.relations, attributes=read.attributes
-            )
-        return results
+            asked, found = self._asked[number], entities[number]
+            named = [
+                entity.model_copy(update={"name": end.name})
+                for entity, end in zip(found, ends[number], strict=True)
+            ]
+            read = read_relations(form.answer(completion), named, asked.lexicon, asked.one.schema)
+            facts = [(found[fact.head].name, fact.type, found[fact.tail].name) for fact in read.relations]
+            yield number, facts + [(found[a.entity].name, a.type, a.value) for a in read.attributes]
 
     def _first(self, form: Form) -> tuple[list[tuple[FoundEntity, ...]], int]:
         requests = []
-        for number, lexicon in enumerate(self._lexicons):
-            grammar = entity_grammar(
-                lexicon, self._one.schema, self._limits.entities_per_clause, self._room.entities(lexicon)
-            )
+        for number, asked in enumerate(self._asked):
+            most = asked.room.entities(asked.lexicon)
+            grammar = entity_grammar(asked.lexicon, asked.one.schema, self._limits.entities_per_clause, most)
             if grammar is not None:
-                requests.append(self._request(number, self._prompt(form, number), form.grammar(grammar)))
-        found: list[tuple[FoundEntity, ...]] = [()] * len(self._lexicons)
+                requests.append(self._request(number, self._prompt(form, asked), form.grammar(grammar)))
+        found: list[tuple[FoundEntity, ...]] = [()] * len(self._asked)
         output = 0
         for completion in run_requests(self._model, requests, self._limits.window):
             number = int(completion.request_id)
             output += completion.usage.output
-            answer = form.answer(completion)
-            found[number] = read_entities(answer, self._lexicons[number], self._one.schema).entities
+            answer, asked = form.answer(completion), self._asked[number]
+            found[number] = read_entities(answer, asked.lexicon, asked.one.schema).entities
         return found, output
 
-    def _prompt(self, form: Form, number: int) -> str:
-        schema = self._one.schema
+    def _prompt(self, form: Form, asked: _Asked) -> str:
+        schema = asked.one.schema
         system = shipped_prompts().text("extraction", "en").instruct(
             entity_types="\n".join(entity_lines(schema)),
             relation_types="\n".join(relation_lines(schema)) or "none",
             attribute_types="\n".join(attribute_lines(schema)) or "none",
-            examples="\n\n".join(form.example(example) for example in self._examples[number]),
+            examples="\n\n".join(form.example(example) for example in asked.examples),
         )  # fmt: skip
-        text = self._model.neutralise(self._one.asked[number].text)
+        text = self._model.neutralise(asked.text)
         return self._model.chat_prompt(system, f"Text: {text}") + form.opening("entities")
 
     def _request(self, number: int, prompt: str, grammar: str) -> Request:
@@ -334,13 +354,17 @@ class _Staged:
 
 
 def _guided(
-    one: FactSet, model: LanguageModel, encoder: Any, limits: ExtractSettings, score: Score
-) -> list[list[tuple[str, str, str]]]:
-    extractor = GuidedExtractor(model, one.schema, limits, one.known, encoder)
-    waiting = iter(enumerate(one.asked))
-    found: dict[int, list[tuple[str, str, str]]] = {}
+    sets: Sequence[FactSet], model: LanguageModel, encoder: Any, limits: ExtractSettings, score: Score
+) -> Iterator[tuple[int, list[Fact]]]:
+    extractors = [GuidedExtractor(model, one.schema, limits, one.known, encoder) for one in sets]
+    texts = [
+        (extractor, sentence.text)
+        for extractor, one in zip(extractors, sets, strict=True)
+        for sentence in one.asked
+    ]
+    waiting = iter(enumerate(texts))
 
-    def ask(number: int, text: str) -> Any:
+    def ask(number: int, extractor: GuidedExtractor, text: str) -> Any:
         conversation = extractor.facts(str(number), text)
         try:
             requests = next(conversation)
@@ -354,12 +378,11 @@ def _guided(
 
     def following() -> Any:
         pair = next(waiting, None)
-        return None if pair is None else ask(pair[0], pair[1].text)
+        return None if pair is None else ask(pair[0], *pair[1])
 
     for number, given in run_conversations(model, following, limits.window):
         kept = strongest(sorted(given, key=lambda fact: -fact.confidence), limits.guided_threshold)
-        found[number] = [(fact.head, fact.predicate, fact.tail) for fact in kept]
-    return [found[number] for number in range(len(one.asked))]
+        yield number, [(fact.head, fact.predicate, fact.tail) for fact in kept]
 
 
 def _spend(score: Score, completion: Completion) -> None:
@@ -367,22 +390,6 @@ def _spend(score: Score, completion: Completion) -> None:
         raise RuntimeError(completion.error)
     score.calls += 1
     score.output += completion.usage.output
-
-
-def _facts(result: ChunkExtraction) -> list[tuple[str, str, str]]:
-    names = [entity.name for entity in result.entities]
-    relations = [(names[fact.head], fact.type, names[fact.tail]) for fact in result.relations]
-    return relations + [(names[fact.entity], fact.type, fact.value) for fact in result.attributes]
-
-
-def _count(one: FactSet, found: Sequence[Sequence[tuple[str, str, str]]], score: Score) -> None:
-    write: Callable[[tuple[str, str, str]], tuple[str, str, str]] = ValueForms.of(one.known).write
-    for sentence, facts in zip(one.asked, found, strict=True):
-        written = tuple(dict.fromkeys(write(fact) for fact in facts))
-        answer = Answer(one.name, sentence.text, sentence.triples, written)
-        score.f1.append(sentence_scores(answer, official_filter=False)[2])
-        score.facts += len(written)
-        score.right += sum(is_right(fact, sentence.triples) for fact in written)
 
 
 if __name__ == "__main__":

@@ -159,8 +159,6 @@ class TestTheWheel:
         assert {file.name for file in scripts.iterdir()} - {"__pycache__"} == {
             "extraction.py",
             "extraction_forms.py",
-            "known_examples.py",
-            "staged_figures.py",
             "host_work.py",
             "index.py",
             "replayed_index.py",

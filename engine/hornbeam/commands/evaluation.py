@@ -265,9 +265,10 @@ def evaluate_text2kg(
     method: Annotated[
         str,
         typer.Option(
-            metavar="guided|staged",
+            metavar="guided|staged|staged-known",
             help="guided: one call, guided by the training sentences; staged: entities, then relations, "
-            "without them.",
+            "without them; staged-known: with them as worked examples (extract.examples, "
+            "extract.example_choice).",
         ),
     ] = "guided",
     limit: Annotated[
@@ -282,7 +283,11 @@ def evaluate_text2kg(
 ) -> None:
     """Triples found in sentences under an ontology: precision, recall, F1, conformance, hallucination."""
     splits: dict[str, Literal["test", "held-out"]] = {"test": "test", "held-out": "held-out"}
-    methods: dict[str, Literal["guided", "staged"]] = {"guided": "guided", "staged": "staged"}
+    methods: dict[str, Literal["guided", "staged", "staged-known"]] = {
+        "guided": "guided",
+        "staged": "staged",
+        "staged-known": "staged-known",
+    }
     for name, value, allowed in (("--split", split, splits), ("--method", method, methods)):
         if value not in allowed:
             raise typer.BadParameter(f"'{value}' is not one of {', '.join(allowed)}", param_hint=name)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 
+from hornbeam.evaluate import given_facts
 from hornbeam.evaluate.fact_sets import FactSet, GoldSentence
+from hornbeam.evaluate.given_facts import Given
+from hornbeam.evaluate.known_examples import write_examples
 from hornbeam.extract.guided import GuidedExtractor
 from hornbeam.extract.guided_facts import GuidedFact, as_extraction, strongest
 from hornbeam.extract.known_facts import Encoder, Fact
@@ -18,11 +23,11 @@ from hornbeam.settings import ExtractSettings
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was found in one sentence: what is kept of it, and of guided extraction all that was given."""
+    """What was found in one sentence: what is kept of it, and all that was given."""
 
     result: ChunkExtraction
     kept: tuple[Fact, ...]
-    given: tuple[GuidedFact, ...] = ()
+    given: tuple[Given, ...]
 
 
 def chunk_key(one: FactSet, number: int) -> str:
@@ -49,7 +54,7 @@ def guided_facts(
         ranked = sorted(given, key=lambda fact: -fact.confidence)
         kept = strongest(ranked, settings.guided_threshold)
         facts = tuple((fact.head, fact.predicate, fact.tail) for fact in kept)
-        found[number] = Found(as_extraction(kept), facts, tuple(given))
+        found[number] = Found(as_extraction(kept), facts, tuple(given_facts.of_guided(given)))
         stage.advance()
     return [found[number] for number in range(len(one.asked))]
 
@@ -57,16 +62,26 @@ def guided_facts(
 def staged_facts(
     one: FactSet, model: LanguageModel, encoder: Encoder, settings: ExtractSettings, stage: Stage
 ) -> list[Found]:
-    extractor = Extractor(model, one.schema, settings)
+    """With the schema's own examples, or those of the settings."""
+    return _staged(one, Extractor(model, one.schema, settings, encoder=encoder), stage)
+
+
+def staged_facts_with_known(
+    one: FactSet, model: LanguageModel, encoder: Encoder, settings: ExtractSettings, stage: Stage
+) -> list[Found]:
+    """With known sentences as examples, chosen as the settings say."""
+    with tempfile.TemporaryDirectory() as scratch:
+        file = write_examples(one, Path(scratch) / "examples.jsonl")
+        limits = settings.model_copy(update={"example_file": str(file)})
+        extractor = Extractor(model, one.schema, limits, encoder=encoder)
+    return _staged(one, extractor, stage)
+
+
+def _staged(one: FactSet, extractor: Extractor, stage: Stage) -> list[Found]:
     texts = [(chunk_key(one, number), sentence.text) for number, sentence in enumerate(one.asked)]
     found: dict[str, Found] = {}
     for key, result in extractor.run(texts):
-        found[key] = Found(result, _facts(result))
+        given = tuple(given_facts.of_staged(result))
+        found[key] = Found(result, tuple(fact.fact for fact in given), given)
         stage.advance()
     return [found[key] for key, _ in texts]
-
-
-def _facts(result: ChunkExtraction) -> tuple[Fact, ...]:
-    names = [entity.name for entity in result.entities]
-    relations = [(names[fact.head], fact.type, names[fact.tail]) for fact in result.relations]
-    return (*relations, *((names[fact.entity], fact.type, fact.value) for fact in result.attributes))

@@ -6,7 +6,6 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
@@ -14,7 +13,13 @@ from hornbeam.errors import UsageError
 from hornbeam.evaluate.cleanliness import FAULTS, Cleanliness
 from hornbeam.evaluate.fact_sets import FactSet, GoldSentence, Split, limited, read_fact_sets
 from hornbeam.evaluate.text2kg import Answer, ValueForms, faithfulness, is_right, scores
-from hornbeam.evaluate.text2kg_methods import Found, chunk_key, guided_facts, staged_facts
+from hornbeam.evaluate.text2kg_methods import (
+    Found,
+    chunk_key,
+    guided_facts,
+    staged_facts,
+    staged_facts_with_known,
+)
 from hornbeam.evaluate.watched_model import WatchedModel
 from hornbeam.extract.known_facts import Encoder, Fact
 from hornbeam.extract.result import StageUsage
@@ -25,7 +30,8 @@ from hornbeam.settings import ExtractSettings
 if TYPE_CHECKING:
     from rich.console import Console
 
-Method = Literal["guided", "staged"]
+Method = Literal["guided", "staged", "staged-known"]
+_WAYS = {"guided": guided_facts, "staged": staged_facts, "staged-known": staged_facts_with_known}
 _SEED = 42
 
 
@@ -55,7 +61,7 @@ def run(
     cleanliness = Cleanliness()
     seconds = 0.0
     total = sum(len(one.asked) for one in sets)
-    ask = guided_facts if method == "guided" else staged_facts
+    ask = _WAYS[method]
     with (
         _open(predictions) as out,
         Progress() as progress,
@@ -133,7 +139,6 @@ def _lines(one: FactSet, rows: Sequence[Found]) -> Iterator[str]:
 
 
 def _line(one: FactSet, sentence: GoldSentence, row: Found, forms: ValueForms) -> dict[str, Any]:
-    others = [fact.figures for fact in row.given]
     return {
         "id": sentence.sentence_id,
         "ontology": one.name,
@@ -142,13 +147,13 @@ def _line(one: FactSet, sentence: GoldSentence, row: Found, forms: ValueForms) -
         "predicted": row.kept,
         "given": [
             {
-                "fact": (fact.head, fact.predicate, fact.tail),
-                "confidence": fact.confidence,
-                "right": is_right(forms.write((fact.head, fact.predicate, fact.tail)), sentence.triples),
-                "figures": fact.figures.values(others),
-                **asdict(fact.figures),
+                "fact": given.fact,
+                "confidence": given.confidence,
+                "right": is_right(forms.write(given.fact), sentence.triples),
+                "figures": given.figures,
+                **given.parts,
             }
-            for fact in row.given
+            for given in row.given
         ],
     }
 

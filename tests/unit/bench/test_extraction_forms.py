@@ -11,6 +11,7 @@ pytest.importorskip("xgrammar")
 
 from hornbeam.errors import ModelError, UsageError
 from hornbeam.evaluate.fact_sets import FactSet, GoldSentence, fact_set
+from hornbeam.evaluate.known_examples import example_rows
 from hornbeam.extract.reading import read_entities, read_relations
 from hornbeam.extract.result import FoundEntity
 from hornbeam.grammar.entities import entity_grammar
@@ -27,7 +28,6 @@ BENCH = Path(__file__).resolve().parents[3] / "bench"
 sys.path.insert(0, str(BENCH))
 try:
     import extraction_forms
-    from known_examples import example_rows
 finally:
     sys.path.remove(str(BENCH))
 

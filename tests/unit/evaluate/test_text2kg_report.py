@@ -62,9 +62,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("method", ["guided", "staged"])
+@pytest.mark.parametrize("method", ["guided", "staged", "staged-known"])
 def test_every_answer_is_held_against_its_schema_and_text(folder: Path, method: Method) -> None:
-    model = GrammarWalker(3, closing=0.05)
+    model = GrammarWalker(4, closing=0.05)
     predictions = folder / "predictions.jsonl"
     report = run(
         folder,
@@ -84,6 +84,10 @@ def test_every_answer_is_held_against_its_schema_and_text(folder: Path, method: 
     rows = [json.loads(line) for line in predictions.read_text("utf-8").splitlines()]
     assert [row["text"].partition(" ")[0] for row in rows] == ["Karl", "Jan", "Eve"]
     assert sum(len(row["predicted"]) for row in rows) == report["facts"] > 0
+    assert all(len(given["figures"]) >= 3 for row in rows for given in row["given"])
+    assert {tuple(fact) for row in rows for fact in row["predicted"]} <= {
+        tuple(given["fact"]) for row in rows for given in row["given"]
+    }
     shown = io.StringIO()
     render(report, Console(file=shown, width=120))
     assert "dangling 0" in shown.getvalue()
