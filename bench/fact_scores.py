@@ -1,12 +1,15 @@
-"""Fit the scores of guided facts, and see how well they hold.
+"""Fit the probability that a fact is right, and see how well it holds.
 
-    hornbeam evaluate text2kg DIR --split held-out --predictions known.jsonl
-    hornbeam evaluate text2kg DIR --split test     --predictions asked.jsonl
+    hornbeam evaluate text2kg DIR --split held-out --method METHOD --predictions known.jsonl
+    hornbeam evaluate text2kg DIR --split test     --method METHOD --predictions asked.jsonl
     python bench/fact_scores.py known.jsonl asked.jsonl
 
-Prints bias and weights for `hornbeam.extract.fact_scores` as fitted on the first file, and for both files how
-often facts of a given probability are right (reliability), the area under the ROC curve, and P, R, F1 by
-threshold (one mean over all sentences).
+METHOD is guided, staged or staged-known. Prints bias and weights of a logistic model of the facts' figures as
+fitted on the first file (for guided facts those of `hornbeam.extract.fact_scores`), and for both files, for
+the confidence that the facts have and for the fitted probability: how often facts of a given value are right
+(reliability), the expected calibration error (ECE: mean distance of value and share right, weighted by
+facts), the Brier score and the area under the ROC curve; of the fitted one also P, R, F1 by threshold (one
+mean over all sentences, every tail once, the best fact of a sentence in any case).
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-_BINS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0001)
+_BINS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, np.inf)
 _THRESHOLDS = (0.0, 0.05, 0.08, 0.1, 0.12, 0.15, 0.2, 0.3)
 
 
@@ -42,11 +45,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"_BIAS = {bias:.3f}\n_WEIGHTS = ({', '.join(f'{weight:.3f}' for weight in weights)})")
     for name, sentences in (("known", known), ("asked", asked)):
         figures, right = _table(sentences)
-        probability = 1 / (1 + np.exp(-(figures @ weights + bias)))
-        auc = roc_auc_score(right, probability)
-        print(f"\n{name}: {len(right)} facts, {right.mean():.3f} right, AUROC {auc:.3f}")
-        _reliability(probability, right)
-        _thresholds(sentences, probability)
+        fitted = 1 / (1 + np.exp(-(figures @ weights + bias)))
+        print(f"\n{name}: {len(right)} facts of {len(sentences)} sentences, {right.mean():.3f} right")
+        _reliability("confidence", _confidence(sentences), right)
+        _reliability("fitted", fitted, right)
+        _thresholds(sentences, fitted)
 
 
 def _read(file: Path) -> list[dict[str, Any]]:
@@ -58,15 +61,34 @@ def _table(sentences: Sequence[dict[str, Any]]) -> tuple[NDArray[np.float64], ND
     return np.array([fact["figures"] for fact in given]), np.array([fact["right"] for fact in given])
 
 
-def _reliability(probability: NDArray[np.float64], right: NDArray[np.bool_]) -> None:
-    print("   P         facts  mean P  right")
+def _confidence(sentences: Sequence[dict[str, Any]]) -> NDArray[np.float64]:
+    return np.array([fact["confidence"] for sentence in sentences for fact in sentence["given"]])
+
+
+def _reliability(name: str, value: NDArray[np.float64], right: NDArray[np.bool_]) -> None:
+    brier = float(((value - right) ** 2).mean())
+    print(
+        f"   {name}: ECE {calibration_error(value, right):.3f}, Brier {brier:.3f}, "
+        f"AUROC {roc_auc_score(right, value):.3f}"
+    )
+    print("   value       facts    mean  right")
     for low, high in pairwise(_BINS):
-        inside = (probability >= low) & (probability < high)
+        inside = (value >= low) & (value < high)
         if inside.any():
             print(
-                f"   {low:.2f}–{high:.2f} {inside.sum():6} {probability[inside].mean():7.3f} "
+                f"   {low:.2f}–{min(high, 1):.2f} {inside.sum():8} {value[inside].mean():7.3f} "
                 f"{right[inside].mean():6.3f}"
             )
+
+
+def calibration_error(value: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
+    """Over the bins, weighted by their facts: the distance of mean value and share right."""
+    error = 0.0
+    for low, high in pairwise(_BINS):
+        inside = (value >= low) & (value < high)
+        if inside.any():
+            error += abs(value[inside].mean() - right[inside].mean()) * inside.mean()
+    return error
 
 
 def _thresholds(sentences: Sequence[dict[str, Any]], probability: NDArray[np.float64]) -> None:

@@ -64,7 +64,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("method", ["guided", "staged", "staged-known"])
 def test_every_answer_is_held_against_its_schema_and_text(folder: Path, method: Method) -> None:
-    model = GrammarWalker(4, closing=0.05)
+    model = GrammarWalker(5, closing=0.02)
     predictions = folder / "predictions.jsonl"
     report = run(
         folder,
