@@ -12,19 +12,20 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hornbeam.corpus.boundaries import Boundary, segment
 from hornbeam.errors import ModelError
 from hornbeam.extract.fact_scores import SCORES_VERSION, FactFigures, probability
 from hornbeam.extract.guided_facts import GuidedFact, as_extraction, strongest
+from hornbeam.extract.guided_pieces import Passage, fitting_passages, halves_of
 from hornbeam.extract.known_facts import Encoder, KnownFacts, KnownSentence, Sentence
 from hornbeam.extract.predicates import Predicate, predicates
 from hornbeam.extract.reading import rounded
 from hornbeam.extract.result import ChunkExtraction, ChunkText, Reason, Rung, StageUsage
-from hornbeam.grammar.facts import FactSlot, ReadFact, fact_grammar, line, read_facts
+from hornbeam.grammar.facts import FactSlot, ReadFact, fact_grammar, halved_slots, line, read_facts
 from hornbeam.llm.checked import GRAMMAR_REFUSED
 from hornbeam.llm.conversations import Conversation, run_conversations
 from hornbeam.llm.protocol import Completion, LanguageModel, Request
@@ -34,7 +35,7 @@ from hornbeam.schema.model import GraphSchema
 from hornbeam.settings import ExtractSettings
 
 #: Part of the key of a stored result: raise it when what is asked or how it is read changes.
-GUIDED_VERSION = "guided 2"
+GUIDED_VERSION = "guided 3"
 FACTS = "facts"
 TASK = "guided"
 
@@ -47,8 +48,6 @@ _HEAD_MARGIN, _TAIL_MARGIN = 0.15, 0.25
 _ENDS_AT_ONCE = 24
 #: Begins every answer, in examples, too.
 _FACTS_HEAD = "Facts:\n"
-#: Sentences of a paragraph that together are no longer are asked about at once.
-_CHARACTERS_AT_ONCE = 400
 #: Separators and line breaks of one fact.
 _PUNCTUATION = 6
 
@@ -62,6 +61,7 @@ class _Asked:
     slots: tuple[FactSlot, ...]
     votes: Mapping[str, float]
     request: Request
+    text_halvings: int = 0  # after an answer that the context is too small
 
 
 class GuidedExtractor:
@@ -82,6 +82,7 @@ class GuidedExtractor:
         self._predicates = predicates(schema)
         self._type_vectors = _type_vectors(schema, encoder)
         self._prompts = prompts or shipped_prompts()
+        self._fixed_tokens: dict[str, int] = {}  # of a prompt without a text, by language
         self.versions: Mapping[str, str] = {
             language: self._version(language) for language in ("", *self._prompts.languages)
         }
@@ -114,18 +115,25 @@ class GuidedExtractor:
         yield from run_conversations(self.model, following, self._settings.window, on_progress)
 
     def extract(self, key: str, text: str, language: str = "") -> Conversation[tuple[str, ChunkExtraction]]:
-        """The calls of one chunk, all at once; those that failed again, `retries` times."""
-        waiting = self._questions(key, text, language)
+        """The calls of one chunk, all at once; those that failed again, `retries` times. Two calls take the
+        place of one whose text or grammar is too large."""
+        cut = fitting_passages(text, partial(self._fits, language=language), self._settings.max_name_words)
+        waiting = self._questions(key, cut.passages, language)
         facts: list[GuidedFact] = []
         usage = StageUsage()
-        rungs: Counter[Rung] = Counter()
+        rungs: Counter[Rung] = Counter({Rung.SPLIT: cut.halvings} if cut.halvings else ())
         reasons: dict[Reason, None] = {}
-        detail = ""
+        details: list[str] = []
+        lost = len(cut.too_long)
+        if cut.too_long:
+            reasons[Reason.PROMPT_TOO_LONG] = None
+            longest = max(len(passage) for _, passage in cut.too_long)
+            details.append(f"a word of {longest} characters does not fit the context")
+        dealt_with = len(cut.passages) - len(waiting)  # there was nothing to ask about some
         attempts = 0
-        lost: list[_Asked] = []
         while waiting:
             completions = yield [asked.request for asked in waiting]
-            split: list[_Asked] = []
+            following: list[_Asked] = []
             failed: list[_Asked] = []
             for asked, completion in zip(waiting, completions, strict=True):
                 usage += StageUsage(
@@ -134,31 +142,40 @@ class GuidedExtractor:
                     cached=completion.usage.cached,
                     output=completion.usage.output,
                 )
-                if completion.error.startswith(GRAMMAR_REFUSED) and len(asked.slots) > 1:
-                    split += _halved(asked)
-                    rungs[Rung.GRAMMAR_SPLIT] += 1
+                if completion.finish_reason != "error":
+                    if completion.finish_reason == "length":
+                        reasons[Reason.RELATIONS_CUT] = None
+                    facts += self._read(asked, completion)
+                    dealt_with += 1
                     continue
-                if completion.finish_reason == "error":
+                reason = _reason(completion.error)
+                if reason is Reason.MODEL_ERROR:
                     failed.append(asked)
-                    detail = completion.error[:500]
+                    details.append(completion.error[:500])
                     continue
-                if completion.finish_reason == "length":
-                    reasons[Reason.RELATIONS_CUT] = None
-                facts += self._read(asked, completion)
+                step = self._smaller(asked, reason, language)
+                if step is None:
+                    reasons[reason] = None
+                    details.append(completion.error[:500])
+                    lost += 1
+                else:
+                    rungs[step[0]] += 1
+                    following += step[1]
+                    dealt_with += not step[1]
             attempts += bool(failed)
             if failed and attempts > self._settings.retries:
-                reasons[_reason(detail)] = None
-                lost += failed
+                reasons[Reason.MODEL_ERROR] = None
+                lost += len(failed)
                 failed = []
-            waiting = split + failed
+            waiting = following + failed
         result = as_extraction(facts)
-        lost_all = bool(lost) and not facts
+        lost_all = bool(lost) and not dealt_with
         state = ChunkState.FAILED if lost_all else ChunkState.DEGRADED if reasons else ChunkState.DONE
         return key, result.model_copy(
             update={
                 "state": state,
                 "reasons": tuple(reasons),
-                "detail": detail if reasons else "",
+                "detail": details[-1] if reasons and details else "",
                 "rungs": dict(rungs),
                 "usage": {FACTS: usage} if usage.calls else {},
             }
@@ -166,7 +183,8 @@ class GuidedExtractor:
 
     def facts(self, key: str, text: str) -> Conversation[list[GuidedFact]]:
         """Every fact that the model gave for a text, the weak ones too: what scores are fitted on."""
-        asked = self._questions(key, text, "")
+        cut = fitting_passages(text, partial(self._fits, language=""), self._settings.max_name_words)
+        asked = self._questions(key, cut.passages, "")
         completions = (yield [question.request for question in asked]) if asked else []
         return [
             fact
@@ -180,11 +198,11 @@ class GuidedExtractor:
             digest.update(part.encode())
         return digest.hexdigest()[:16]
 
-    def _questions(self, key: str, text: str, language: str) -> list[_Asked]:
-        places = _questions_of(text)
-        sentences = self.known.read([sentence for _, sentence in places])
+    def _questions(self, key: str, passages: Sequence[Passage], language: str) -> list[_Asked]:
+        """The calls about passages of a chunk; some offer nothing to ask about."""
+        sentences = self.known.read([passage for _, passage in passages])
         asked = []
-        for number, ((start, _), sentence) in enumerate(zip(places, sentences, strict=True)):
+        for number, ((start, _), sentence) in enumerate(zip(passages, sentences, strict=True)):
             votes = self.known.proposals(sentence)
             slots = self._slots(sentence, votes)
             if slots:
@@ -198,6 +216,26 @@ class GuidedExtractor:
                 )
                 asked.append(_Asked(start, sentence, tuple(slots), votes, request))
         return asked
+
+    def _smaller(self, asked: _Asked, reason: Reason, language: str) -> tuple[Rung, list[_Asked]] | None:
+        """Calls that take the place of one whose grammar or prompt is too large; None: there are none."""
+        if reason is Reason.GRAMMAR_TOO_LARGE:
+            halves = [_of_slots(asked, *half) for half in enumerate(halved_slots(asked.slots))]
+            return (Rung.GRAMMAR_SPLIT, halves) if halves else None
+        passages: list[Passage] = []
+        if asked.text_halvings < self._settings.retry_splits:
+            passages = halves_of((asked.start, asked.sentence.text), self._settings.max_name_words)
+        if not passages:
+            return None
+        calls = [
+            replace(
+                call,
+                text_halvings=asked.text_halvings + 1,
+                request=replace(call.request, request_id=f"{asked.request.request_id}-{number}"),
+            )
+            for number, call in enumerate(self._questions("", passages, language))
+        ]
+        return Rung.SPLIT, calls
 
     def _slots(self, sentence: Sentence, votes: Mapping[str, float]) -> list[FactSlot]:
         """The types to ask for with their possible ends, the likeliest first, as many as the answer has room
@@ -218,7 +256,7 @@ class GuidedExtractor:
         return slots
 
     def _slot(self, sentence: Sentence, predicate: Predicate) -> FactSlot | None:
-        kind_of = {span.text: span.kind for span in sentence.spans}
+        kind_of = {span.text: span.kind for span in sentence.spans if self._fits_an_answer(span.text)}
         heads = [text for text, kind in kind_of.items() if kind == "name"] or list(kind_of)
         heads = self._likest(sentence, heads, predicate.name, 0, _HEAD_MARGIN)
         values = [t for t, kind in kind_of.items() if kind in predicate.tail_kinds and _is_value(kind)]
@@ -261,6 +299,22 @@ class GuidedExtractor:
         prompt = self._prompts.text(TASK, language)
         system = prompt.instruct(examples="\n\n".join(examples))
         return self.model.chat_prompt(system, prompt.ask(text=self.model.neutralise(text))) + _FACTS_HEAD
+
+    def _fits(self, passage: str, language: str) -> bool:
+        """Whether a passage leaves room for a whole answer, without examples."""
+        room = self.model.max_model_len - self._settings.max_output_tokens
+        asked_in = self._prompts.language_of(language)
+        if asked_in not in self._fixed_tokens:
+            self._fixed_tokens[asked_in] = self._count("", asked_in)
+        # Tokens are a byte long at least, save where a tokenizer writes a character out: most need no count.
+        if self._fixed_tokens[asked_in] + 2 * len(passage.encode(errors="replace")) <= room:
+            return True
+        return self._count(passage, language) <= room
+
+    def _fits_an_answer(self, span: str) -> bool:
+        """A fact has two ends, so none takes more than a third of an answer."""
+        most = self._settings.max_output_tokens // 3
+        return 2 * len(span.encode(errors="replace")) <= most or self.model.tokenizer.count(span) <= most
 
     def _count(self, text: str, language: str) -> int:
         return self.model.tokenizer.count(self._filled(text, language, ()))
@@ -313,45 +367,17 @@ class GuidedExtractor:
         return strongest(ranked, self._settings.guided_threshold)
 
 
-def _halved(asked: _Asked) -> list[_Asked]:
-    """Two calls for the halves of its types, in place of one whose grammar was too large."""
-    middle = len(asked.slots) // 2
-    parts = (asked.slots[:middle], asked.slots[middle:])
-    return [
-        replace(
-            asked,
-            slots=slots,
-            request=replace(
-                asked.request,
-                request_id=f"{asked.request.request_id}.{number}",
-                grammar=fact_grammar(slots),
-            ),
-        )
-        for number, slots in enumerate(parts)
-    ]
+def _of_slots(asked: _Asked, number: int, slots: tuple[FactSlot, ...]) -> _Asked:
+    """The call for some of its types and ends."""
+    request_id = f"{asked.request.request_id}.{number}"
+    request = replace(asked.request, request_id=request_id, grammar=fact_grammar(slots))
+    return replace(asked, slots=slots, request=request)
 
 
-def _reason(detail: str) -> Reason:
-    if detail.startswith(GRAMMAR_REFUSED):
+def _reason(error: str) -> Reason:
+    if error.startswith(GRAMMAR_REFUSED):
         return Reason.GRAMMAR_TOO_LARGE
-    return Reason.PROMPT_TOO_LONG if "exceeds the context" in detail else Reason.MODEL_ERROR
-
-
-def _questions_of(text: str) -> list[tuple[int, str]]:
-    """Offsets and texts of what is asked about at once: sentences, short ones of a paragraph together, since
-    the second often says "it" of what the first names."""
-    places: list[tuple[int, int]] = []
-    for unit in segment(text):
-        if places and unit.opens is Boundary.SENTENCE and unit.end - places[-1][0] <= _CHARACTERS_AT_ONCE:
-            places[-1] = (places[-1][0], unit.end)
-        else:
-            places.append((unit.start, unit.end))
-    found = []
-    for start, end in places:
-        written = text[start:end]
-        if stripped := written.strip():
-            found.append((start + len(written) - len(written.lstrip()), stripped))
-    return found
+    return Reason.PROMPT_TOO_LONG if "exceeds the context" in error else Reason.MODEL_ERROR
 
 
 def _is_value(kind: str) -> bool:

@@ -11,10 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from hornbeam.grammar.ebnf import alternatives, literal
 from hornbeam.grammar.reading import SpanConfidence
 from hornbeam.llm.protocol import Completion
+
+_Item = TypeVar("_Item")
 
 _COLON, _BAR = ": ", " | "
 
@@ -63,6 +66,23 @@ def fact_grammar(slots: Sequence[FactSlot]) -> str:
             f"fact_{number} ::= {literal(slot.relation + _COLON)} ({alternatives(bodies)}) {literal(chr(10))}"
         )
     return "\n".join(rules)
+
+
+def halved_slots(slots: Sequence[FactSlot]) -> list[tuple[FactSlot, ...]]:
+    """Two lots that offer together what these slots do: halves of the types, of the tails of a single type,
+    of the heads of a single tail. None of a single pair."""
+    if len(slots) > 1:
+        return [tuple(half) for half in _halves(slots)]
+    ((relation, heads_of),) = ((slot.relation, slot.heads_of) for slot in slots)
+    if len(heads_of) > 1:
+        return [(FactSlot(relation, dict(half)),) for half in _halves(list(heads_of.items()))]
+    ((tail, heads),) = heads_of.items()
+    return [(FactSlot(relation, {tail: half}),) for half in _halves(heads)] if len(heads) > 1 else []
+
+
+def _halves(items: Sequence[_Item]) -> tuple[Sequence[_Item], Sequence[_Item]]:
+    middle = len(items) // 2
+    return items[:middle], items[middle:]
 
 
 def read_facts(completion: Completion, slots: Sequence[FactSlot]) -> list[ReadFact]:

@@ -1,6 +1,7 @@
 """Guided extraction with the worst model: whatever it answers, facts are grounded, typed and counted."""
 
 import json
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,11 @@ from hornbeam.errors import ModelError, UsageError
 from hornbeam.extract.guided import GuidedExtractor
 from hornbeam.extract.guided_facts import strongest
 from hornbeam.extract.known_facts import KnownSentence
-from hornbeam.extract.result import ChunkExtraction, Reason
+from hornbeam.extract.result import ChunkExtraction, Reason, Rung
 from hornbeam.extract.tiers import chunk_extractor
+from hornbeam.llm.checked import CheckedModel
 from hornbeam.llm.embedded import embedded_model_directory
-from hornbeam.llm.protocol import Request
+from hornbeam.llm.protocol import LanguageModel, Request
 from hornbeam.records import ChunkState
 from hornbeam.schema.model import AttributeType, EntityType, GraphSchema, RelationType
 from hornbeam.settings import ExtractSettings
@@ -51,11 +53,11 @@ TEXT = (
 )
 
 
-def extractor(model: GrammarWalker, **settings: Any) -> GuidedExtractor:
+def extractor(model: LanguageModel, **settings: Any) -> GuidedExtractor:
     return GuidedExtractor(model, SCHEMA, ExtractSettings(**settings), KNOWN, HashedWords())
 
 
-def run(model: GrammarWalker, text: str = TEXT, **settings: Any) -> ChunkExtraction:
+def run(model: LanguageModel, text: str = TEXT, **settings: Any) -> ChunkExtraction:
     ((_, result),) = extractor(model, **settings).run([("a", text)])
     return result
 
@@ -142,6 +144,83 @@ def test_a_chunk_whose_calls_all_fail_is_failed() -> None:
     result = run(model, retries=1)
     assert result.state is ChunkState.FAILED
     assert model.calls == 4
+
+
+LONG_WORDS = ("a", "Ж", "字", "e\u0301", "ab1_", "👍🏽")
+
+
+@pytest.mark.parametrize("letter", LONG_WORDS)
+def test_a_word_that_fills_the_context_costs_a_chunk_itself_alone(letter: str) -> None:
+    word = letter * (10_000 // len(letter))
+    text = f"{TEXT} Ada Lovelace was born with {word} in London on May 2, 1815. {TEXT}"
+    model = GrammarWalker(2, max_model_len=2048)
+    result = run(model, text, guided_threshold=0.0)
+    assert result.state in (ChunkState.DONE, ChunkState.DEGRADED)
+    assert set(result.reasons) <= {Reason.PROMPT_TOO_LONG}
+    assert result.rungs[Rung.SPLIT] >= 1
+    names = {entity.name for entity in result.entities}
+    assert {"Akeem Ayers", "Mary Shelley"} & names
+    for entity in result.entities:
+        assert len(entity.name) < 300
+        assert all(" ".join(text[start:end].split()) == entity.name for start, end in entity.spans)
+    for value in result.attributes:
+        assert text[value.start : value.end] == value.value
+
+
+def test_a_chunk_of_nothing_but_a_word_that_does_not_fit_is_failed_with_the_reason() -> None:
+    result = run(GrammarWalker(0, max_model_len=512), "Ж" * 10_000)
+    assert result.state is ChunkState.FAILED
+    assert result.reasons == (Reason.PROMPT_TOO_LONG,)
+    assert "10000 characters" in result.detail
+    assert not result.usage
+
+
+def test_a_text_that_a_server_finds_too_long_is_asked_about_in_halves() -> None:
+    def fail(request: Request) -> str | None:
+        asked = request.prompt.rsplit("Text: ", 1)[1]
+        both = "Akeem" in asked and "plays" in asked
+        return "prompt of 9 tokens exceeds the context of 8" if both else None
+
+    model = GrammarWalker(0, fail_when=fail)
+    result = run(model, guided_threshold=0.0)
+    assert result.state is ChunkState.DONE
+    assert result.rungs == {Rung.SPLIT: 1}
+    assert len({request.request_id for request in model.requests}) == model.calls
+    first = len(TEXT.split("plays")[0])
+    assert any(start < first for entity in result.entities for start, _ in entity.spans)
+    assert any(first < start < len(TEXT) - 60 for entity in result.entities for start, _ in entity.spans)
+
+
+def test_a_refused_grammar_is_halved_down_to_one_pair_of_ends() -> None:
+    class Strict:
+        """Allows the grammar of one pair of ends, and few more."""
+
+        def submit(self, grammar: str) -> Future[bool]:
+            verdict: Future[bool] = Future()
+            verdict.set_result(len(grammar) > 130)
+            return verdict
+
+    everything = run(GrammarWalker(0), guided_threshold=0.0)
+    result = run(CheckedModel(GrammarWalker(0), Strict()), guided_threshold=0.0)
+    assert result.state is ChunkState.DONE
+    assert result.rungs[Rung.GRAMMAR_SPLIT] > 2
+    assert len(result.relations) >= len(everything.relations)
+    for fact in result.relations:
+        assert SCHEMA.allows(fact.type, result.entities[fact.head].type, result.entities[fact.tail].type)
+
+
+def test_grammars_that_are_all_refused_fail_the_chunk_without_asking_again_and_again() -> None:
+    class Never:
+        def submit(self, grammar: str) -> Future[bool]:
+            verdict: Future[bool] = Future()
+            verdict.set_result(True)
+            return verdict
+
+    model = GrammarWalker(0)
+    result = run(CheckedModel(model, Never()))
+    assert result.state is ChunkState.FAILED
+    assert result.reasons == (Reason.GRAMMAR_TOO_LARGE,)
+    assert model.calls == 0
 
 
 def test_the_version_follows_the_known_facts() -> None:

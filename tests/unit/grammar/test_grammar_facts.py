@@ -1,8 +1,10 @@
 """The lines of guided facts: what the grammar allows and what is read back."""
 
+from collections.abc import Sequence
+
 import pytest
 
-from hornbeam.grammar.facts import FactSlot, fact_grammar, line, read_facts
+from hornbeam.grammar.facts import FactSlot, fact_grammar, halved_slots, line, read_facts
 from hornbeam.llm.protocol import Completion, TokenScore, Usage
 
 SLOTS = [
@@ -63,3 +65,21 @@ def test_ends_are_read_with_the_log_probability_of_their_choice() -> None:
 )
 def test_what_a_model_without_the_grammar_may_say_is_no_fact(text: str) -> None:
     assert read_facts(completion(text), SLOTS) == []
+
+
+def test_halves_of_slots_offer_together_what_the_whole_does() -> None:
+    def pairs(slots: Sequence[FactSlot]) -> set[tuple[str, str, str]]:
+        return {
+            (s.relation, tail, head) for s in slots for tail, heads in s.heads_of.items() for head in heads
+        }
+
+    whole = (FactSlot("a", {"x": ("h", "i", "j"), "y": ("h",), "z": ("i",)}), FactSlot("b", {"x": ("i",)}))
+    waiting, seen = [whole], []
+    while waiting:
+        slots = waiting.pop()
+        halves = halved_slots(slots)
+        assert not halves or set().union(*map(pairs, halves)) == pairs(slots)
+        assert sum(len(pairs(half)) for half in halves) in (0, len(pairs(slots)))
+        waiting += halves
+        seen += [] if halves else [slots]
+    assert sorted(len(pairs(slots)) for slots in seen) == [1] * len(pairs(whole))
