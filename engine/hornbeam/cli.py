@@ -29,10 +29,12 @@ from hornbeam.commands import (
     purging,
     schemas,
     serving,
+    tuning,
     updating,
     versions,
 )
 from hornbeam.commands.options import (
+    AdapterOption,
     BudgetOption,
     ConfigOption,
     DeviceOption,
@@ -61,6 +63,7 @@ app = typer.Typer(
 app.command("update")(updating.update)
 app.command("delete")(updating.delete)
 app.command("purge")(purging.purge)
+app.command("tune")(tuning.tune)
 app.add_typer(schemas.app, name="schema")
 app.add_typer(prompts.app, name="prompts")
 app.add_typer(entities.app, name="entities")
@@ -154,6 +157,7 @@ def index(
         ),
     ] = None,
     model: ModelOption = None,
+    adapter: AdapterOption = None,
     device: DeviceOption = None,
     config: ConfigOption = None,
     changes: SetOption = None,
@@ -211,6 +215,7 @@ def index(
             "schema_file": schema,
             "extract.tier": tier,
             "model.path": model,
+            "model.adapter": adapter,
             "device": device,
             "cost.gpu_hour_price": gpu_hour_price,
             "cost.budget": budget,

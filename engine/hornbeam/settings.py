@@ -49,7 +49,14 @@ class ModelSettings(Section):
     backend: Literal["auto", "vllm", "transformers"] = Field(
         "auto", description="of a model directory; auto: vLLM where it is installed"
     )
-    name: str | None = Field(None, description="model name on a server; none: the first that it lists")
+    adapter: str | None = Field(
+        None,
+        description="directory of an adapter ('hornbeam tune') of this model; a server must have it loaded "
+        "under the directory's name",
+    )
+    name: str | None = Field(
+        None, description="model name on a server; none: the adapter's, else the first that it lists"
+    )
     tokenizer: str | None = Field(None, description="tokenizer directory for a model behind a URL")
     api_key: str | None = Field(None, description="bearer token for a server", exclude=True, repr=False)
     max_model_len: int = Field(4096, ge=512, description="context window in tokens")
@@ -155,8 +162,12 @@ class ExtractSettings(Section):
         description="JSON lines of sentences with their facts, in the schema's types; extraction is guided "
         "by the nearest of them, one call for a few sentences",
     )
-    guided_threshold: float = Field(
-        0.06, ge=0, le=1, description="P(right) below which a guided fact is left out; the best is kept"
+    guided_threshold: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="P(right) below which a guided fact is left out; the best is kept. None: the adapter's, "
+        "else 0.06",
     )
     retries: int = Field(1, ge=0, description="of a call that failed")
     grammar_seconds: float = Field(

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from hornbeam.commands.options import (
+    AdapterOption,
     ConfigOption,
     DeviceOption,
     IndexOption,
@@ -275,6 +276,7 @@ def evaluate_text2kg(
         int | None, typer.Option(min=1, help="Sentences of each ontology.", show_default=False)
     ] = None,
     model: ModelOption = None,
+    adapter: AdapterOption = None,
     device: DeviceOption = None,
     config: ConfigOption = None,
     changes: SetOption = None,
@@ -292,7 +294,7 @@ def evaluate_text2kg(
         if value not in allowed:
             raise typer.BadParameter(f"'{value}' is not one of {', '.join(allowed)}", param_hint=name)
     numbers = _numbers(ontologies)
-    settings = settings_of(config, changes, {"model.path": model, "device": device})
+    settings = settings_of(config, changes, {"model.path": model, "model.adapter": adapter, "device": device})
     quiet_libraries()
     from hornbeam.evaluate.text2kg_report import run
     from hornbeam.llm.opening import open_model

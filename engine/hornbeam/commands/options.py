@@ -24,6 +24,15 @@ ModelOption = Annotated[
         show_default=False,
     ),
 ]
+AdapterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--adapter",
+        metavar="DIR",
+        help="An adapter of the model, made by 'hornbeam tune'.",
+        show_default=False,
+    ),
+]
 DeviceOption = Annotated[
     str | None,
     typer.Option("--device", metavar="auto|cpu|cuda", help="Where models run.", show_default=False),

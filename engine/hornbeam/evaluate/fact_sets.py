@@ -19,6 +19,7 @@ class GoldSentence:
     sentence_id: str
     text: str
     triples: tuple[Fact, ...]
+    entities: tuple[tuple[str, str], ...] = ()  # names with types in reading order, where a set has them
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +28,13 @@ class FactSet:
 
     name: str
     schema: GraphSchema
-    known: tuple[KnownSentence, ...]
+    known_gold: tuple[GoldSentence, ...]
     asked: tuple[GoldSentence, ...]
+
+    @property
+    def known(self) -> tuple[KnownSentence, ...]:
+        """As an extractor is given them."""
+        return tuple(KnownSentence(sentence.text, sentence.triples) for sentence in self.known_gold)
 
 
 def fact_set(
@@ -38,7 +44,7 @@ def fact_set(
     return FactSet(
         name,
         schema,
-        tuple(KnownSentence(sentence.text, sentence.triples) for sentence in known if sentence.triples),
+        tuple(sentence for sentence in known if sentence.triples),
         tuple(sentence for sentence in asked if sentence.triples),
     )
 
@@ -75,4 +81,4 @@ def limited(one: FactSet, limit: int | None) -> FactSet:
     if limit is None or limit >= len(one.asked):
         return one
     chosen = [one.asked[len(one.asked) * number // limit] for number in range(limit)]
-    return FactSet(one.name, one.schema, one.known, tuple(chosen))
+    return FactSet(one.name, one.schema, one.known_gold, tuple(chosen))

@@ -116,7 +116,9 @@ def _conll_file(file: Path) -> list[_Typed]:
                 if relation != "N":
                     triples.append((entities[index][0], relation, entities[target][0]))
                     types.append((entities[index][1], entities[target][1]))
-        sentences.append(_Typed(GoldSentence(name.strip(), " ".join(words), tuple(triples)), tuple(types)))
+        named = tuple(entities[index] for index in sorted(entities))
+        gold = GoldSentence(name.strip(), " ".join(words), tuple(triples), named)
+        sentences.append(_Typed(gold, tuple(types)))
     return sentences
 
 
@@ -146,7 +148,19 @@ def _docred_sentences(document: dict[str, Any], relation_of: Mapping[str, str]) 
             if head_name and tail_name:
                 triples.append((head_name, relation_of[str(label["r"])], tail_name))
                 types.append((str(vertices[head][0]["type"]), str(vertices[tail][0]["type"])))
-        gold = GoldSentence(f"{document['title']}/{number}", " ".join(words), tuple(triples))
+        written = " ".join(words)
+        mentioned = [
+            (written.find(str(mention["name"])), str(mention["name"]), str(mention["type"]))
+            for mentions in vertices
+            for mention in mentions
+            if mention["sent_id"] == number
+        ]
+        gold = GoldSentence(
+            f"{document['title']}/{number}",
+            written,
+            tuple(triples),
+            tuple(dict.fromkeys((name, entity_type) for _, name, entity_type in sorted(mentioned))),
+        )
         sentences.append(_Typed(gold, tuple(types)))
     return sentences
 

@@ -36,7 +36,11 @@ def chunk_key(one: FactSet, number: int) -> str:
 
 
 def guided_facts(
-    one: FactSet, model: LanguageModel, encoder: Encoder, settings: ExtractSettings, stage: Stage
+    one: FactSet,
+    model: LanguageModel,
+    encoder: Encoder,
+    settings: ExtractSettings,
+    stage: Stage,
 ) -> list[Found]:
     extractor = GuidedExtractor(model, one.schema, settings, one.known, encoder)
     found: dict[int, Found] = {}
@@ -52,7 +56,7 @@ def guided_facts(
 
     for number, given in run_conversations(model, following, settings.window):
         ranked = sorted(given, key=lambda fact: -fact.confidence)
-        kept = strongest(ranked, settings.guided_threshold)
+        kept = strongest(ranked, extractor.threshold)
         facts = tuple((fact.head, fact.predicate, fact.tail) for fact in kept)
         found[number] = Found(as_extraction(kept), facts, tuple(given_facts.of_guided(given)))
         stage.advance()

@@ -1,19 +1,23 @@
-"""How likely a guided fact is right: a logistic model of six figures, the same for every schema.
+"""How likely a guided fact is right: a logistic model of what the extractor knows of it, the same for every
+schema.
 
 Fitted on sentences of other ontologies than those that are reported on (`bench/fact_scores.py` fits it again
 and prints the reliability table): what counts is how the model chose and how like the ends are to known
-ones.
+ones. A model with an adapter chooses otherwise, so an adapter brings its own weights (`hornbeam tune`).
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-#: Raise when the figures or the weights change: stored results then are no longer those of this module.
-SCORES_VERSION = "1"
+from hornbeam.llm.protocol import ModelIdentity
+
 _LEAST_VOTE = 0.01
+#: Log-odds of a judgement, at most: one of 1.0 as a float has none.
+_MOST_LOG_ODDS = 12.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,7 @@ class FactFigures:
     head_likeness: float  # cosine with known heads of the type
     tail_likeness: float
     order: int  # of the type among those asked for, the likeliest first
+    stated: float | None = None  # P(yes) of a model that judges its facts
 
     def values(self, others: Sequence[FactFigures]) -> tuple[float, ...]:
         """The inputs of the model. Likeness counts against the mean over the sentence's facts: how like
@@ -37,20 +42,57 @@ class FactFigures:
             self.head_likeness - heads,
             self.tail_likeness - tails,
             float(self.order),
+            0.0 if self.stated is None else _log_odds(self.stated),
         )
 
 
-_BIAS = -1.081
-_WEIGHTS = (1.383, 0.281, 0.216, 0.563, 3.131, -0.310)
-
-
-def probability(figures: FactFigures, others: Sequence[FactFigures]) -> float:
-    """P(the fact is right).
-
-    Args:
-        others: of all facts of its sentence, its own among them.
+@dataclass(frozen=True, slots=True)
+class FactScores:
     """
-    score = _BIAS + sum(
-        weight * value for weight, value in zip(_WEIGHTS, figures.values(others), strict=True)
-    )
-    return 1 / (1 + math.exp(-score))
+    Args:
+        weights: of the figures' values, in their order.
+        judged: facts are asked for with a yes or no each.
+        threshold: P(right) below which a fact is left out where the settings name none.
+    """
+
+    bias: float
+    weights: tuple[float, ...]
+    judged: bool
+    threshold: float
+
+    @property
+    def version(self) -> str:
+        """Part of the key of stored results."""
+        return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
+
+    def probability(self, figures: FactFigures, others: Sequence[FactFigures]) -> float:
+        """P(the fact is right).
+
+        Args:
+            others: of all facts of its sentence, its own among them.
+        """
+        values = figures.values(others)
+        score = self.bias + sum(weight * value for weight, value in zip(self.weights, values, strict=True))
+        return 1 / (1 + math.exp(-score)) if score > -700 else 0.0
+
+
+#: Of a model without an adapter, fitted with the embedded one.
+UNTRAINED = FactScores(
+    bias=-1.081, weights=(1.383, 0.281, 0.216, 0.563, 3.131, -0.310, 0.0), judged=False, threshold=0.06
+)
+
+
+def scores_of(identity: ModelIdentity) -> FactScores:
+    """Those of the model's adapter, where it has one that was trained on guided facts."""
+    adapter = identity.adapter
+    if adapter is None:
+        return UNTRAINED
+    if adapter.facts is None:
+        return replace(UNTRAINED, judged=adapter.judges)
+    return FactScores(adapter.facts.bias, adapter.facts.weights, adapter.judges, adapter.facts.threshold)
+
+
+def _log_odds(probability: float) -> float:
+    least = 1 / (1 + math.exp(_MOST_LOG_ODDS))
+    bounded = min(max(probability, least), 1 - least)
+    return math.log(bounded / (1 - bounded))

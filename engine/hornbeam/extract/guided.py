@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hornbeam.errors import ModelError
-from hornbeam.extract.fact_scores import SCORES_VERSION, FactFigures, probability
+from hornbeam.extract.fact_scores import FactFigures, FactScores, scores_of
 from hornbeam.extract.guided_facts import GuidedFact, as_extraction, strongest
 from hornbeam.extract.guided_pieces import Passage, fitting_passages, halves_of
 from hornbeam.extract.known_facts import Encoder, KnownFacts, KnownSentence, Sentence
@@ -50,10 +50,12 @@ _ENDS_AT_ONCE = 24
 _FACTS_HEAD = "Facts:\n"
 #: Separators and line breaks of one fact.
 _PUNCTUATION = 6
+#: Tokens of a yes or no behind it.
+_JUDGEMENT = 3
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class GuidedQuestion:
     """A sentence with the call that is made for it."""
 
     start: int  # of the sentence, in the chunk
@@ -75,10 +77,12 @@ class GuidedExtractor:
         known: Sequence[KnownSentence],
         encoder: Encoder,
         prompts: Prompts | None = None,
+        scores: FactScores | None = None,
     ) -> None:
         self.model = model
         self.known = KnownFacts(known, schema, encoder, settings.max_name_words)
         self._settings = settings
+        self._scores = scores or scores_of(model.identity)
         self._predicates = predicates(schema)
         self._type_vectors = _type_vectors(schema, encoder)
         self._prompts = prompts or shipped_prompts()
@@ -86,6 +90,12 @@ class GuidedExtractor:
         self.versions: Mapping[str, str] = {
             language: self._version(language) for language in ("", *self._prompts.languages)
         }
+
+    @property
+    def threshold(self) -> float:
+        """P(right) below which a fact is left out."""
+        named = self._settings.guided_threshold
+        return self._scores.threshold if named is None else named
 
     def check_room(self, max_chunk_tokens: int) -> None:
         """
@@ -133,8 +143,8 @@ class GuidedExtractor:
         attempts = 0
         while waiting:
             completions = yield [asked.request for asked in waiting]
-            following: list[_Asked] = []
-            failed: list[_Asked] = []
+            following: list[GuidedQuestion] = []
+            failed: list[GuidedQuestion] = []
             for asked, completion in zip(waiting, completions, strict=True):
                 usage += StageUsage(
                     calls=1,
@@ -183,8 +193,7 @@ class GuidedExtractor:
 
     def facts(self, key: str, text: str) -> Conversation[list[GuidedFact]]:
         """Every fact that the model gave for a text, the weak ones too: what scores are fitted on."""
-        cut = fitting_passages(text, partial(self._fits, language=""), self._settings.max_name_words)
-        asked = self._questions(key, cut.passages, "")
+        asked = self.questions(text, key)
         completions = (yield [question.request for question in asked]) if asked else []
         return [
             fact
@@ -192,13 +201,18 @@ class GuidedExtractor:
             for fact in self._all_facts(question, completion)
         ]
 
+    def questions(self, text: str, key: str = "") -> list[GuidedQuestion]:
+        """The calls about a text, as a build makes them."""
+        cut = fitting_passages(text, partial(self._fits, language=""), self._settings.max_name_words)
+        return self._questions(key, cut.passages, "")
+
     def _version(self, language: str) -> str:
         digest = hashlib.sha256(self._prompts.text(TASK, language).content.encode())
-        for part in (GUIDED_VERSION, SCORES_VERSION, self.known.version):
+        for part in (GUIDED_VERSION, self._scores.version, self.known.version):
             digest.update(part.encode())
         return digest.hexdigest()[:16]
 
-    def _questions(self, key: str, passages: Sequence[Passage], language: str) -> list[_Asked]:
+    def _questions(self, key: str, passages: Sequence[Passage], language: str) -> list[GuidedQuestion]:
         """The calls about passages of a chunk; some offer nothing to ask about."""
         sentences = self.known.read([passage for _, passage in passages])
         asked = []
@@ -210,17 +224,22 @@ class GuidedExtractor:
                     f"{key}/{number}" if number else key,
                     self._prompt(sentence, language),
                     self._settings.max_output_tokens,
-                    grammar=fact_grammar(slots),
+                    grammar=fact_grammar(slots, judged=self._scores.judged),
                     temperature=self._settings.temperature,
                     logprobs=True,
                 )
-                asked.append(_Asked(start, sentence, tuple(slots), votes, request))
+                asked.append(GuidedQuestion(start, sentence, tuple(slots), votes, request))
         return asked
 
-    def _smaller(self, asked: _Asked, reason: Reason, language: str) -> tuple[Rung, list[_Asked]] | None:
+    def _smaller(
+        self, asked: GuidedQuestion, reason: Reason, language: str
+    ) -> tuple[Rung, list[GuidedQuestion]] | None:
         """Calls that take the place of one whose grammar or prompt is too large; None: there are none."""
         if reason is Reason.GRAMMAR_TOO_LARGE:
-            halves = [_of_slots(asked, *half) for half in enumerate(halved_slots(asked.slots))]
+            halves = [
+                _of_slots(asked, *half, judged=self._scores.judged)
+                for half in enumerate(halved_slots(asked.slots))
+            ]
             return (Rung.GRAMMAR_SPLIT, halves) if halves else None
         passages: list[Passage] = []
         if asked.text_halvings < self._settings.retry_splits:
@@ -249,7 +268,8 @@ class GuidedExtractor:
             if slot is None:
                 continue
             longest = max((*slot.heads_of, *(h for hs in slot.heads_of.values() for h in hs)), key=len)
-            room -= self.model.tokenizer.count(name) + 2 * self.model.tokenizer.count(longest) + _PUNCTUATION
+            room -= self.model.tokenizer.count(name) + 2 * self.model.tokenizer.count(longest)
+            room -= _PUNCTUATION + (_JUDGEMENT if self._scores.judged else 0)
             if room < 0 and slots:
                 break
             slots.append(slot)
@@ -284,11 +304,12 @@ class GuidedExtractor:
         room = self.model.max_model_len - self._settings.max_output_tokens
         room -= self._count(sentence.text, language)
         shown: list[str] = []
+        stated = True if self._scores.judged else None
         for index in self.known.nearest(sentence):
             if len(shown) == self._settings.examples:
                 break
             text, facts = self.known.example(index)
-            lines = "\n".join(line(name, head, tail) for head, name, tail in facts)
+            lines = "\n".join(line(name, head, tail, stated) for head, name, tail in facts)
             example = self.model.neutralise(f"{prompt.ask(text=text)}\n{_FACTS_HEAD}{lines}")
             room -= self.model.tokenizer.count(example) + 2
             if facts and room >= 0:
@@ -319,12 +340,12 @@ class GuidedExtractor:
     def _count(self, text: str, language: str) -> int:
         return self.model.tokenizer.count(self._filled(text, language, ()))
 
-    def _all_facts(self, asked: _Asked, completion: Completion) -> list[GuidedFact]:
+    def _all_facts(self, asked: GuidedQuestion, completion: Completion) -> list[GuidedFact]:
         sentence = asked.sentence
         place_of: dict[str, tuple[int, int]] = {}
         for span in sentence.spans:
             place_of.setdefault(span.text, (asked.start + span.start, asked.start + span.end))
-        read = read_facts(completion, asked.slots)
+        read = read_facts(completion, asked.slots, judged=self._scores.judged)
         figures = [self._figures(asked, fact) for fact in read]
         facts = []
         for fact, own in zip(read, figures, strict=True):
@@ -339,12 +360,12 @@ class GuidedExtractor:
                     self._likest_type(sentence.ends[fact.tail], predicate.tail_types),
                     place_of[fact.tail],
                     own,
-                    rounded(probability(own, figures)),
+                    rounded(self._scores.probability(own, figures)),
                 )
             )
         return facts
 
-    def _figures(self, asked: _Asked, fact: ReadFact) -> FactFigures:
+    def _figures(self, asked: GuidedQuestion, fact: ReadFact) -> FactFigures:
         name, ends = asked.slots[fact.slot].relation, asked.sentence.ends
         return FactFigures(
             fact.tail_logprob,
@@ -353,6 +374,7 @@ class GuidedExtractor:
             self.known.likeness_to_ends(name, 0, ends[fact.head]),
             self.known.likeness_to_ends(name, 1, ends[fact.tail]),
             fact.slot,
+            fact.stated,
         )
 
     def _likest_type(self, vector: NDArray[np.float32], types: Sequence[str]) -> str:
@@ -361,16 +383,18 @@ class GuidedExtractor:
             return types[0] if types else ""
         return max(types, key=lambda name: float(self._type_vectors[name] @ vector))
 
-    def _read(self, asked: _Asked, completion: Completion) -> list[GuidedFact]:
+    def _read(self, asked: GuidedQuestion, completion: Completion) -> list[GuidedFact]:
         """The facts that are kept: every tail once, those above the threshold, the best in any case."""
         ranked = sorted(self._all_facts(asked, completion), key=lambda fact: -fact.confidence)
-        return strongest(ranked, self._settings.guided_threshold)
+        return strongest(ranked, self.threshold)
 
 
-def _of_slots(asked: _Asked, number: int, slots: tuple[FactSlot, ...]) -> _Asked:
+def _of_slots(
+    asked: GuidedQuestion, number: int, slots: tuple[FactSlot, ...], *, judged: bool
+) -> GuidedQuestion:
     """The call for some of its types and ends."""
     request_id = f"{asked.request.request_id}.{number}"
-    request = replace(asked.request, request_id=request_id, grammar=fact_grammar(slots))
+    request = replace(asked.request, request_id=request_id, grammar=fact_grammar(slots, judged=judged))
     return replace(asked, slots=slots, request=request)
 
 

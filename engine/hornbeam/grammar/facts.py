@@ -4,11 +4,15 @@
     debut team: Tennessee Titans | Akeem Ayers
 
 The relation types are given, in this order; only the ends are chosen, out of spans that stand in the text.
-The tail comes first: what it is narrows down whose it is.
+The tail comes first: what it is narrows down whose it is. A model that was trained to judge closes a line
+with whether the text states it:
+
+    birth date: July 10, 1989 | Akeem Ayers | yes
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -19,7 +23,8 @@ from hornbeam.llm.protocol import Completion
 
 _Item = TypeVar("_Item")
 
-_COLON, _BAR = ": ", " | "
+COLON, _BAR = ": ", " | "
+_YES, _NO = "yes", "no"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +42,24 @@ class ReadFact:
     tail: str
     head_logprob: float  # log-probability of the choice among the ends that the grammar allowed
     tail_logprob: float
+    stated: float | None = None  # P(yes), where the line was judged
 
 
-def line(relation: str, head: str, tail: str) -> str:
-    """A fact as it is written, also in examples."""
-    return f"{relation}{_COLON}{tail}{_BAR}{head}"
+def line(relation: str, head: str, tail: str, stated: bool | None = None) -> str:
+    """A fact as it is written, also in examples.
+
+    Args:
+        stated: the judgement that closes it; None: none.
+    """
+    judgement = "" if stated is None else f"{_BAR}{_YES if stated else _NO}"
+    return f"{relation}{COLON}{tail}{_BAR}{head}{judgement}"
 
 
-def fact_grammar(slots: Sequence[FactSlot]) -> str:
+def fact_grammar(slots: Sequence[FactSlot], *, judged: bool = False) -> str:
     """EBNF of one line for each slot. Every alternative is a literal: linear in the pairs of ends.
+
+    Args:
+        judged: a line ends with yes or no.
 
     Raises:
         ValueError: no slot, or one without a pair of ends.
@@ -53,6 +67,11 @@ def fact_grammar(slots: Sequence[FactSlot]) -> str:
     if not slots:
         raise ValueError("a grammar of facts needs at least one relation type")
     rules = ["root ::= " + " ".join(f"fact_{number}" for number in range(len(slots)))]
+    closing = (
+        f"({alternatives(literal(_BAR + word + chr(10)) for word in (_YES, _NO))})"
+        if judged
+        else literal(chr(10))
+    )
     heads: dict[tuple[str, ...], str] = {}  # ends that may be the same rule
     for number, slot in enumerate(slots):
         bodies = []
@@ -62,9 +81,7 @@ def fact_grammar(slots: Sequence[FactSlot]) -> str:
                 heads[key] = f"heads_{len(heads)}"
                 rules.append(f"{heads[key]} ::= {alternatives(literal(owner) for owner in owners)}")
             bodies.append(f"{literal(tail + _BAR)} {heads[key]}")
-        rules.append(
-            f"fact_{number} ::= {literal(slot.relation + _COLON)} ({alternatives(bodies)}) {literal(chr(10))}"
-        )
+        rules.append(f"fact_{number} ::= {literal(slot.relation + COLON)} ({alternatives(bodies)}) {closing}")
     return "\n".join(rules)
 
 
@@ -85,7 +102,7 @@ def _halves(items: Sequence[_Item]) -> tuple[Sequence[_Item], Sequence[_Item]]:
     return items[:middle], items[middle:]
 
 
-def read_facts(completion: Completion, slots: Sequence[FactSlot]) -> list[ReadFact]:
+def read_facts(completion: Completion, slots: Sequence[FactSlot], *, judged: bool = False) -> list[ReadFact]:
     """The complete lines of a completion. What the grammar guarantees is checked all the same: a server
     without one may have answered."""
     confidence = SpanConfidence(completion.text, completion.tokens)
@@ -93,8 +110,13 @@ def read_facts(completion: Completion, slots: Sequence[FactSlot]) -> list[ReadFa
     start = 0
     complete_lines = completion.text.split("\n")[:-1]
     for number, (written, slot) in enumerate(zip(complete_lines, slots, strict=False)):
-        opening = slot.relation + _COLON
-        tail, bar, head = written.removeprefix(opening).partition(_BAR)
+        opening = slot.relation + COLON
+        named, stated = written, None
+        if judged:
+            named, _, judgement = written.rpartition(_BAR)
+            sure = math.exp(confidence.total(start + len(named), start + len(written)))
+            stated = sure if judgement == _YES else 1 - sure
+        tail, bar, head = named.removeprefix(opening).partition(_BAR)
         if written.startswith(opening) and bar and head in slot.heads_of.get(tail, ()):
             middle = start + len(opening) + len(tail) + len(_BAR)
             facts.append(
@@ -102,8 +124,9 @@ def read_facts(completion: Completion, slots: Sequence[FactSlot]) -> list[ReadFa
                     number,
                     head,
                     tail,
-                    confidence.total(middle, start + len(written)),
+                    confidence.total(middle, start + len(named)),
                     confidence.total(start + len(opening), middle),
+                    stated,
                 )
             )
         start += len(written) + 1

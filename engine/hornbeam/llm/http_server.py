@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from hornbeam.errors import ModelError
+from hornbeam.llm.adapter import read_adapter
 from hornbeam.llm.enforcement import Enforcement, probe
 from hornbeam.llm.json_answers import in_grammars_form
 from hornbeam.llm.protocol import Completion, ModelIdentity, Request, TokenScore, Usage
@@ -51,6 +52,8 @@ class HttpModel:
             trust_env=_is_remote(url),
             verify=url.startswith("https:"),  # certificates are read in a tenth of a second
         )
+        named = settings.adapter
+        self._adapter = read_adapter(Path(named).expanduser()) if named is not None else None
         served = self._served_model()
         self._name = str(served["id"])
         self._max_model_len = int(served.get("max_model_len") or settings.max_model_len)
@@ -65,11 +68,13 @@ class HttpModel:
         self.enforcement = self._probe()
         kind = self.enforcement.kind
         free = "" if kind == "grammar" else f" {kind}"  # other answers than under the grammar
+        beside = f"\n{self._adapter.fingerprint}" if self._adapter else ""
         self._identity = ModelIdentity(
             self._name,
-            hashlib.sha256(f"{self._name}\n{root}".encode()).hexdigest() + free,
+            hashlib.sha256(f"{self._name}\n{root}{beside}".encode()).hexdigest() + free,
             "OpenAI-compatible HTTP",
             f"{url} is a URL; it serves '{self._name}'" + (f" and enforces{free}" if free else ""),
+            adapter=self._adapter.card if self._adapter else None,
         )
         self._pool = ThreadPoolExecutor(max_workers=settings.max_num_seqs * 2)
         self._running: set[Future[Completion]] = set()
@@ -181,13 +186,17 @@ class HttpModel:
             listed: dict[str, dict[str, Any]] = {str(m["id"]): m for m in response.json()["data"]}
         except _UNREADABLE as error:
             raise ModelError(f"no model server answers at {self._base}/models: {error}") from error
-        wanted = self._settings.name
+        wanted = self._settings.name or (self._adapter.name if self._adapter else None)
         for name, model in listed.items():
             if wanted in (None, name):
-                return model
+                # A server lists an adapter as a model of its own whose parent it is laid beside.
+                return {**listed.get(str(model.get("parent")), model), "id": name}
         served = ", ".join(listed) or "no model"
         wish = f" and not '{wanted}'" if wanted else ""
-        raise ModelError(f"{self._base} serves {served}{wish}; set model.name to one that it serves")
+        raise ModelError(
+            f"{self._base} serves {served}{wish}; set model.name to one that it serves"
+            + (f", or load the adapter there: --lora-modules {wanted}=DIR" if self._adapter else "")
+        )
 
     def _body(self, request: Request) -> dict[str, Any]:
         """

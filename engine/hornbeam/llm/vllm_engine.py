@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from hornbeam.errors import ModelError
+from hornbeam.llm.adapter import Adapter, AdapterCard
 from hornbeam.llm.precision import model_dtype
 from hornbeam.llm.protocol import Completion, ModelIdentity, Part, Request, TokenScore, Usage
 from hornbeam.llm.stepped import SteppedModel
@@ -21,6 +22,10 @@ from hornbeam.settings import ModelSettings
 
 if TYPE_CHECKING:
     from vllm.v1.engine.llm_engine import LLMEngine
+
+
+#: `max_lora_rank` is one of these.
+_LORA_RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
 
 
 @dataclass(slots=True)
@@ -34,14 +39,28 @@ class _Streamed:
 
 class VllmModel(SteppedModel):
     """vLLM in process. The engine starts at the first request: a build that finds every result in the
-    store never pays for it."""
+    store never pays for it.
 
-    def __init__(self, directory: Path, settings: ModelSettings, device: Literal["cpu", "cuda"]) -> None:
+    Args:
+        adapter: low-rank weights that every request is answered with.
+        card: of an adapter whose weights are among those of the directory.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        settings: ModelSettings,
+        device: Literal["cpu", "cuda"],
+        adapter: Adapter | None = None,
+        card: AdapterCard | None = None,
+    ) -> None:
         if not (directory / "config.json").is_file():
             raise ModelError(f"{directory} is no model directory (no config.json)")
         self._directory = directory
         self._settings = settings
         self._device = device
+        self._adapter = adapter
+        self._card = adapter.card if adapter else card
         super().__init__(DirectoryTokenizer(directory))
         self._engine: LLMEngine | None = None
         self._identity: ModelIdentity | None = None
@@ -55,12 +74,15 @@ class VllmModel(SteppedModel):
             dtype = model_dtype(self._settings, self._device)
             kernels = self._device == "cuda" and self._settings.batch_invariant
             invariant = " batch invariant" if kernels else ""
+            adapter = self._adapter
+            beside = f" adapter {adapter.fingerprint}" if adapter else ""
             self._identity = ModelIdentity(
-                name=self._directory.name,
+                name=f"{self._directory.name}+{adapter.name}" if adapter else self._directory.name,
                 # Another precision, other answers.
-                fingerprint=f"{directory_fingerprint(self._directory)} {dtype}{invariant}",
+                fingerprint=f"{directory_fingerprint(self._directory)} {dtype}{invariant}{beside}",
                 backend=f"{distribution} {version}, in process",
                 reason=f"{self._directory} is a model directory; device {self._device}, {dtype}",
+                adapter=self._card,
             )
         return self._identity
 
@@ -118,7 +140,12 @@ class VllmModel(SteppedModel):
             output_kind=RequestOutputKind.DELTA if streaming else RequestOutputKind.FINAL_ONLY,
         )
         try:
-            engine.add_request(request.request_id, {"prompt_token_ids": token_ids}, parameters)
+            engine.add_request(
+                request.request_id,
+                {"prompt_token_ids": token_ids},
+                parameters,
+                lora_request=_lora_request(self._adapter),
+            )
         except (ValueError, VLLMValidationError) as error:  # a grammar that does not parse, an empty prompt
             self._refuse(request, f"{error} {error.__cause__ or ''}".strip())
             return
@@ -151,7 +178,7 @@ class VllmModel(SteppedModel):
 
     def _start_engine(self) -> LLMEngine:
         if self._engine is None:
-            self._engine = _new_engine(self._directory, self._settings, self._device)
+            self._engine = _new_engine(self._directory, self._settings, self._device, self._adapter)
         return self._engine
 
 
@@ -176,7 +203,17 @@ def vllm_distribution(device: Literal["cpu", "cuda"]) -> tuple[str, str]:
     )
 
 
-def _new_engine(directory: Path, settings: ModelSettings, device: Literal["cpu", "cuda"]) -> LLMEngine:
+def _lora_request(adapter: Adapter | None) -> Any:
+    if adapter is None:
+        return None
+    from vllm.lora.request import LoRARequest
+
+    return LoRARequest(adapter.name, 1, str(adapter.directory.resolve()))
+
+
+def _new_engine(
+    directory: Path, settings: ModelSettings, device: Literal["cpu", "cuda"], adapter: Adapter | None
+) -> LLMEngine:
     vllm_distribution(device)
     environment = {
         "HF_HUB_OFFLINE": "1",
@@ -217,6 +254,8 @@ def _new_engine(directory: Path, settings: ModelSettings, device: Literal["cpu",
         # Named, since "auto" turns silently to another backend when a grammar does not parse.
         "structured_outputs_config": {"backend": "xgrammar", "disable_any_whitespace": True},
     }
+    if adapter is not None:
+        arguments |= {"enable_lora": True, "max_loras": 1, "max_lora_rank": _lora_rank(adapter.rank)}
     if device == "cpu":
         arguments["enforce_eager"] = True  # compiling costs a minute and brings a tenth
     else:
@@ -227,6 +266,18 @@ def _new_engine(directory: Path, settings: ModelSettings, device: Literal["cpu",
             return LLMEngine.from_engine_args(EngineArgs(**arguments))
     except (ValueError, RuntimeError, OSError) as error:
         raise ModelError(f"vLLM cannot serve {directory}: {error}") from error
+
+
+def _lora_rank(rank: int) -> int:
+    """The least rank that vLLM has kernels for and that holds this one.
+
+    Raises:
+        ModelError: there is none.
+    """
+    for known in _LORA_RANKS:
+        if rank <= known:
+            return known
+    raise ModelError(f"vLLM serves adapters of rank {_LORA_RANKS[-1]} at most, and this one has {rank}")
 
 
 @contextmanager

@@ -1,0 +1,1 @@
+"""Training an adapter for this engine's own questions: `hornbeam tune`."""
