@@ -324,7 +324,8 @@ def test_the_rules_of_spans_accept_the_spans_of_the_text_and_nothing_else(text: 
 
     def accepts(candidate: str) -> bool:
         matcher = xgrammar.GrammarMatcher(compiled)
-        return bool(matcher.accept_string(candidate) and matcher.is_completed())
+        # A rule is of the written form within a JSON string, and of the quote that closes it.
+        return bool(matcher.accept_string(f'{candidate}"') and matcher.is_completed())
 
     must, may = set(), set()
     words = lexicon.words

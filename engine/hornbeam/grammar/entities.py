@@ -55,8 +55,8 @@ def entity_grammar(
         spans = alternatives(starts[index] for index in stretch if index in starts)
         following = places[min(k + 1, len(places) - 1)][0]
         near = [about[index] for index in range(stretch.start, following.stop) if index in about]
-        ending = rf'("\"]" | "\",\"" ({alternatives(near)}) "\"]")' if near else r'"\"]"'
-        rules.append(rf'entity_{k} ::= "\"" ({spans}) "\",\"" type {ending}')
+        ending = rf'("\"]" | "\",\"" ({alternatives(near)}) "]")' if near else r'"\"]"'
+        rules.append(rf'entity_{k} ::= "\"" ({spans}) ",\"" type {ending}')
     return "\n".join(rules + order + span_rules + about_rules)
 
 

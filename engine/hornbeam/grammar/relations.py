@@ -120,7 +120,7 @@ class _FactRules:
             value = self._rule(("value", attribute.kind), partial(self._values, attribute.kind))
             if value:
                 name = literal(_quoted(attribute.name) + ',"')
-                bodies.append(f'{name} {value} "\\""')
+                bodies.append(f"{name} {value}")
         return bodies
 
     def _values(self, kind: str) -> list[str]:
@@ -128,7 +128,7 @@ class _FactRules:
             starts, rules = self._lexicon.rules("w")
             self.rules += rules
             return list(starts.values())
-        return [literal(json_inner(value)) for value in value_spans(self._lexicon.text, kind)]
+        return [literal(f'{json_inner(value)}"') for value in value_spans(self._lexicon.text, kind)]
 
     def _tails(self, relation: str) -> str:
         tails = self._sides[relation][1]

@@ -29,6 +29,8 @@ _INNER_MARKS = frozenset("'’.-–—/&+_@·・‧%#:°־׳״་\u200c\u200d")
 _LOOSE_MARKS = frozenset("&-–—/+·・")  # may stand between spaced words
 _CLOSING_MARKS = frozenset("+#%°")  # a name may end with one that touches it: C++, C#, 40%
 
+#: Closes a string.
+_QUOTE = '"'
 #: Characters of an unspaced script that count as a word where a span's length is bounded.
 CHARACTERS_PER_WORD = 2
 
@@ -125,7 +127,8 @@ class SpanLexicon:
         return found
 
     def rules(self, prefix: str, within: range | None = None) -> tuple[dict[int, str], list[str]]:
-        """EBNF rules for the written form (JSON-escaped) of exactly the spans.
+        """EBNF rules for the written form (JSON-escaped) of exactly the spans, each with the quote that
+        closes its string.
 
         Args:
             prefix: of the rules' names.
@@ -138,6 +141,9 @@ class SpanLexicon:
         One state per word, shared by all spans through it. To bound the length, a clause is laid out in
         windows of two blocks, and a span ends within the window of the block that it starts in: a word
         then has at most two states, where counting words would need one per count. Linear in the text.
+        The closing quote is part of the rules because a rule that could end behind a word would leave every
+        token that begins otherwise to be settled while decoding: with it, masks cost half as much, and the
+        compiled grammar takes half the memory.
         Made once: both stages may need them.
         """
         if (prefix, within) not in self._rules:
@@ -165,11 +171,14 @@ class SpanLexicon:
         while pending:
             index, stop = pending.pop()
             end = stop or self._clause_end[index]
-            body = literal(json_inner(self.words[index].text))
+            written = json_inner(self.words[index].text)
             if last_end[end - 1] > index:  # a span may end behind this word
                 target = state(index + 1, end)
                 step = f'" " {target}' if self.words[index + 1].spaced else target
-                body += f" ({step})?" if self._ends(index) else f" {step}"
+                onward = f"({literal(_QUOTE)} | {step})" if self._ends(index) else step
+                body = f"{literal(written)} {onward}"
+            else:
+                body = literal(written + _QUOTE)
             name = f"{prefix}{index}" + (f"_{stop}" if stop else "")
             rules.append(f"{name} ::= {body}")
         return starts, rules

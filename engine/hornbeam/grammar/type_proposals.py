@@ -46,7 +46,7 @@ def entity_type_grammar(
     rules = [f"root ::= {literal(CLOSING)} | {first}", names]
     for k, (words, _) in enumerate(places):
         spans = alternatives(starts[index] for index in words if index in starts)
-        rules.append(rf'entity_{k} ::= "\"" ({spans}) "\",\"" name "\"]"')
+        rules.append(rf'entity_{k} ::= "\"" ({spans}) ",\"" name "\"]"')
     return "\n".join(rules + order + span_rules)
 
 
@@ -64,7 +64,7 @@ def fact_type_grammar(
         return None
     starts, span_rules = lexicon.rules("v")
     values = [json_inner(value) for kind in _VALUE_KINDS for value in value_spans(lexicon.text, kind)]
-    value = alternatives([*(literal(text) for text in values), *starts.values()])
+    value = alternatives([*(literal(text + '"') for text in values), *starts.values()])
     rules = [names, f"value ::= {value}", *span_rules]
     relations = attributes = ""
     groups = _groups(len(entities), max_items)
@@ -81,7 +81,7 @@ def fact_type_grammar(
     rules += order
     for k, group in enumerate(groups):
         owners = alternatives(literal(_quoted(entities[owner]) + ",") for owner in group)
-        rules.append(rf'attribute_{k} ::= ({owners}) {_name()} "\"" value "\"]"')
+        rules.append(rf'attribute_{k} ::= ({owners}) {_name()} "\"" value "]"')
     rules.append(f"after ::= {literal(CLOSING)} | {attributes}")
     nothing = f"{literal(FACT_BETWEEN)} after"
     root = f"root ::= {nothing}" + (f" | {relations}" if relations else "")

@@ -53,7 +53,7 @@ def test_a_refused_grammar_comes_back_as_an_error_and_never_reaches_the_model() 
     model = GrammarWalker()
     check = GrammarCheck(model.tokenizer.directory, 60.0)
     checked = CheckedModel(model, check)
-    checked.submit(request("bad", "root ::= ("))
+    checked.submit(request("bad", "root ::= ["))
     checked.submit(request("good", 'root ::= "yes" | "no"'))
     done = {}
     while checked.in_flight:

@@ -10,7 +10,7 @@ pytest.importorskip("xgrammar")
 
 from hornbeam.errors import ModelError
 from hornbeam.llm.embedded import embedded_model_directory
-from hornbeam.llm.grammar_check import MOST_RULES, SAFE_RULES, GrammarCheck
+from hornbeam.llm.grammar_check import MOST_RULES, SAFE_RULES, SAFE_SECONDS, GrammarCheck
 
 try:
     TOKENIZER = embedded_model_directory()
@@ -24,11 +24,36 @@ def chain(rules: int) -> str:
     return "\n".join(["root ::= w0", *body, f'w{rules - 2} ::= "end"'])
 
 
-def test_small_grammars_are_compiled_in_a_thread_and_huge_ones_refused_untried() -> None:
+def test_small_plain_grammars_pass_untried_and_huge_ones_are_refused_untried() -> None:
     check = GrammarCheck(TOKENIZER, 60.0)
-    verdicts = [check.submit(grammar) for grammar in (chain(300), "faulty ::= (", chain(MOST_RULES + 1))]
-    assert [verdict.result(120) for verdict in verdicts] == [False, True, True]
-    assert check.tried == 0
+    grammars = (chain(300), 'root ::= "a [b]{1,2}\\"*" | "+" (name)?\nname ::= "/x"', chain(MOST_RULES + 1))
+    verdicts = [check.submit(grammar) for grammar in grammars]
+    assert [verdict.result(120) for verdict in verdicts] == [False, False, True]
+    assert (check.tried, check.compiled) == (0, 0)
+    check.close()
+
+
+@pytest.mark.parametrize(
+    ("grammar", "refused"),
+    [
+        ('root ::= "a" [^"]* "b"', False),
+        ('root ::= ("a" | "b"){1,3}', False),
+        ('root ::= "a"+', False),
+        ("root ::= [", True),
+        ('root ::= "open', True),
+    ],
+)
+def test_a_small_grammar_that_says_more_than_its_size_is_compiled_here(grammar: str, refused: bool) -> None:
+    check = GrammarCheck(TOKENIZER, 60.0)
+    assert check.submit(grammar).result(120) is refused
+    assert check.compiled == 1
+    check.close()
+
+
+def test_below_what_is_known_of_small_grammars_each_is_compiled_here() -> None:
+    check = GrammarCheck(TOKENIZER, SAFE_SECONDS / 2)
+    assert not check.too_large(chain(20))
+    assert check.compiled == 1
     check.close()
 
 
