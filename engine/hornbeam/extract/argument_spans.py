@@ -19,6 +19,7 @@ from typing import Literal
 import regex
 
 from hornbeam.extract.function_words import FUNCTION_WORDS, PARTICLES
+from hornbeam.extract.han_names import HanNames
 from hornbeam.extract.noun_spans import noun_spans
 from hornbeam.grammar.spans import SpanLexicon, Word
 from hornbeam.grammar.values import value_spans
@@ -42,11 +43,12 @@ class ArgumentSpan:
     kind: Kind
 
 
-def argument_spans(text: str, max_words: int) -> list[ArgumentSpan]:
+def argument_spans(text: str, max_words: int, learned: HanNames | None = None) -> list[ArgumentSpan]:
     """The spans in text order, each place once; spans may overlap. Linear in the text.
 
     Args:
         max_words: of a name.
+        learned: tells names in a script without capitals; None: those that come back or stand in marks.
     """
     lexicon = SpanLexicon(text, max_words)
     found: dict[tuple[int, int], Kind] = {}
@@ -56,6 +58,8 @@ def argument_spans(text: str, max_words: int) -> list[ArgumentSpan]:
                 found.setdefault((start, end), _value_kind(text[start:end], kind))
     for start, end in _names(lexicon, max_words):
         found.setdefault((start, end), "number" if _DIGITS.fullmatch(text[start:end]) else "name")
+    for place in learned.spans(lexicon) if learned is not None else ():
+        found.setdefault(place, "name")
     names = sorted(place for place, kind in found.items() if kind == "name")
     for (start, end), (following, last) in pairwise(names):
         if text[end:following] == ", ":

@@ -23,11 +23,14 @@ from numpy.typing import NDArray
 
 from hornbeam.errors import UsageError
 from hornbeam.extract.argument_spans import ArgumentSpan, argument_spans, frame
+from hornbeam.extract.han_names import HanNames
 from hornbeam.extract.value_forms import same_value
 from hornbeam.schema.model import GraphSchema
 
 Fact = tuple[str, str, str]  # head, type, tail
 
+#: Raise when other spans of a text can be ends.
+_SPANS_VERSION = "2"
 #: Weight of likeness in wording beside that of frames, which is 1.
 _WORDING = 0.5
 #: Known sentences that propose relation types.
@@ -122,6 +125,9 @@ class KnownFacts:
             for sentence in sentences
             if (facts := tuple(fact for fact in sentence.facts if fact[1] in known))
         ]
+        self._han_names = HanNames(
+            ((sentence.text, _ends_of(sentence)) for sentence in self._sentences), max_words
+        )
         read = self.read([sentence.text for sentence in self._sentences])
         self._grounded = [
             grounded(sentence, spans.spans) for sentence, spans in zip(self._sentences, read, strict=True)
@@ -137,14 +143,14 @@ class KnownFacts:
     @property
     def version(self) -> str:
         """Of what is proposed: part of the key of stored results."""
-        digest = hashlib.sha256(self._encoder.fingerprint.encode())
+        digest = hashlib.sha256(f"{_SPANS_VERSION}\n{self._encoder.fingerprint}".encode())
         for sentence in self._sentences:
             digest.update(json.dumps([sentence.text, sentence.facts]).encode())
         return digest.hexdigest()[:16]
 
     def read(self, texts: Sequence[str]) -> list[Sentence]:
         """Spans and vectors of sentences, everything encoded at once."""
-        spans = [tuple(argument_spans(text, self._max_words)) for text in texts]
+        spans = [tuple(argument_spans(text, self._max_words, self._han_names)) for text in texts]
         frames = [frame(text, some) for text, some in zip(texts, spans, strict=True)]
         wanted = list(dict.fromkeys([*texts, *frames, *(span.text for some in spans for span in some)]))
         if not wanted:
@@ -205,6 +211,17 @@ class KnownFacts:
         every = sorted(set().union(*names.values()))
         vectors = dict(zip(every, self._encoder.encode(every), strict=True)) if every else {}
         return {key: np.stack([vectors[name] for name in sorted(some)]) for key, some in names.items()}
+
+
+def _ends_of(sentence: KnownSentence) -> list[str]:
+    """Every name at its longest form that the text has."""
+    return [
+        form
+        for head, _, tail in sentence.facts
+        for name in (head, tail)
+        for form in [next((f for f in (name.strip('"'), plain_name(name)) if f in sentence.text), "")]
+        if form
+    ]
 
 
 def plain_name(name: str) -> str:
