@@ -159,6 +159,7 @@ class TestTheWheel:
         assert {file.name for file in scripts.iterdir()} - {"__pycache__"} == {
             "extraction.py",
             "extraction_forms.py",
+            "resolution_calls.py",
             "host_work.py",
             "index.py",
             "replayed_index.py",

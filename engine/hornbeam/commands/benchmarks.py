@@ -53,6 +53,12 @@ def bench_extraction_forms(arguments: typer.Context) -> None:
     _run_benchmark("extraction_forms", arguments)
 
 
+@app.command("resolution-calls", context_settings=_PASSED_ON)
+def bench_resolution_calls(arguments: typer.Context) -> None:
+    """The model's yes or no about names, its sentence for descriptions: FILE --pairs N --piles N --json."""
+    _run_benchmark("resolution_calls", arguments)
+
+
 @app.command("index", context_settings=_PASSED_ON)
 def bench_index(arguments: typer.Context) -> None:
     """Build, update, delete and open an index at size, without a model: --sizes N,N --keep DIR --json."""

@@ -9,6 +9,7 @@ ones left out (`fact_scores`). Everything before the examples is the same for al
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from hornbeam.errors import ModelError
 from hornbeam.extract.fact_scores import FactFigures, FactScores, scores_of
 from hornbeam.extract.guided_facts import GuidedFact, as_extraction, strongest
 from hornbeam.extract.guided_pieces import Passage, fitting_passages, halves_of
+from hornbeam.extract.han_names import in_han
 from hornbeam.extract.known_facts import Encoder, KnownFacts, KnownSentence, Sentence
 from hornbeam.extract.predicates import Predicate, predicates
 from hornbeam.extract.reading import rounded
@@ -294,6 +296,8 @@ class GuidedExtractor:
         self, sentence: Sentence, spans: Sequence[str], predicate: str, side: int, margin: float
     ) -> list[str]:
         likeness = {span: self.known.likeness_to_ends(predicate, side, sentence.ends[span]) for span in spans}
+        if in_han(sentence.text):
+            margin = math.inf  # chosen by their edges; an encoder of English texts says little of them
         least = max(likeness.values(), default=0.0) - margin
         ranked = sorted(spans, key=lambda span: -likeness[span])[:_ENDS_AT_ONCE]
         return [span for span in ranked if likeness[span] >= least]

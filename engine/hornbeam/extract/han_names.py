@@ -33,6 +33,12 @@ _MOST = 0.97
 _REPETITION = 2.5
 
 
+def in_han(text: str) -> bool:
+    """Most of its letters are Han characters."""
+    letters = sum(character.isalpha() for character in text)
+    return letters > 0 and 2 * len(_HAN.findall(text)) > letters
+
+
 class HanNames:
     """Where names in Han characters begin and end.
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hornbeam.extract.argument_spans import argument_spans
-from hornbeam.extract.han_names import HanNames
+from hornbeam.extract.han_names import HanNames, in_han
 from hornbeam.grammar.spans import SpanLexicon
 
 PLACES = ["北京", "上海", "深圳", "成都", "武汉", "南京"]
@@ -62,3 +62,11 @@ def test_spans_stand_in_any_text_and_hold_its_script(names: HanNames, text: str)
         form = text[start:end]
         assert any("一" <= character <= "鿿" for character in form)
         assert form == form.strip()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("近日,京东方发布AM", True), ("Ada met 宋江 in Rome.", False), ("1984 …", False), ("", False)],
+)
+def test_a_text_is_in_the_script_that_most_of_its_letters_are_of(text: str, expected: bool) -> None:
+    assert in_han(text) is expected
