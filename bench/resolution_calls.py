@@ -93,7 +93,8 @@ def known_pairs(documents: Sequence[KnownDocument], count: int, chance: random.R
     wrong: list[KnownPair] = []
     for document in documents:
         told = {name: _told(document, name) for name in dict.fromkeys(m.name for m in document.mentions)}
-        same, other = [], []
+        same: list[Pair] = []
+        other: list[Pair] = []
         for one, two in combinations(sorted({(m.name, m.type, m.entity) for m in document.mentions}), 2):
             if one[0] == two[0] or one[1] != two[1]:
                 continue
