@@ -176,9 +176,15 @@ class OrderedGraph:
 
 
 def represent(
-    graph: Graph, method: Method, *, backend: Backend, memory_limit: int | None = None
+    graph: Graph,
+    method: Method,
+    *,
+    signals: Signals | None = None,
+    backend: Backend,
+    memory_limit: int | None = None,
 ) -> OrderedGraph:
-    """The first half of ``community_tree``: canonical order, signals, representation, relation types."""
+    """The first half of ``community_tree``: canonical order, signals unless given, representation, relation
+    types."""
     vectors, types, weights = _checked(graph)
     n, n_types = len(vectors), len(types)
     h, r, t = triple_arrays(graph.heads, graph.relations, graph.tails, n, n_types)
@@ -189,8 +195,9 @@ def represent(
     weights = weights[triples]
     h, r, t = place[h[triples]], r[triples], place[t[triples]]
     vectors = _unit_in_order(vectors, order)
-    signals = None
-    if method.representation == "propagated":
+    if method.representation != "propagated":
+        signals = None
+    elif signals is None:
         signals = measure_signals(
             vectors,
             graph.relation_vectors,

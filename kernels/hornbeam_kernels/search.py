@@ -92,7 +92,7 @@ def build_index(
     return index
 
 
-def build_scanned_index(vectors: Any, *, seed: int = 42) -> Any:
+def build_scanned_index(vectors: Any, *, seed: int = 42, like: Any = None) -> Any:
     """A faiss index for inner product over ``vectors`` [n, d] that looks at every row in half a byte for four
     values, and compares the best exactly: ``IndexRefineFlat`` over ``IndexPQFastScan`` (André, Kermarrec and
     Le Scouarnec 2015).
@@ -103,7 +103,12 @@ def build_scanned_index(vectors: Any, *, seed: int = 42) -> Any:
     ``LEAST_FACTOR`` at least.
 
     Where d is no multiple of 4, or that recall is not reached, what ``build_index`` makes. The same vectors
-    and seed give the same index. Memory 4 n d bytes for the exact rows and n d / 8. Raises as
+    and seed give the same index.
+
+    ``like``: an index of nearly the same vectors, of which the new one takes over the centres that codes are
+    made of and ``k_factor``, so that nothing is learned and nothing measured: the time of coding n rows. It
+    is for the caller to see that the vectors have not drifted apart. Any other kind of index, or one of
+    another dimension, is passed over. Memory 4 n d bytes for the exact rows and n d / 8. Raises as
     ``build_index``.
     """
     rows = np.ascontiguousarray(vectors, dtype=np.float32)
@@ -117,6 +122,13 @@ def build_scanned_index(vectors: Any, *, seed: int = 42) -> Any:
     codes = faiss.IndexPQFastScan(d, d // 4, 4, faiss.METRIC_INNER_PRODUCT)
     codes.pq.cp.seed = seed
     index = faiss.IndexRefineFlat(codes)
+    learned = _learned(like, d)
+    if learned is not None:
+        faiss.copy_array_to_vector(faiss.vector_to_array(learned.pq.centroids), codes.pq.centroids)
+        codes.is_trained = index.is_trained = True
+        index.add(rows)
+        index.k_factor = like.k_factor
+        return index
     rng = np.random.default_rng(seed)
     codes.train(rows[np.sort(rng.choice(n, min(n, TRAINED_ON), replace=False))])
     index.is_trained = True
@@ -133,6 +145,17 @@ def build_scanned_index(vectors: Any, *, seed: int = 42) -> Any:
         return build_index(rows, seed=seed, exact_below=SCANNED_FROM)
     index.k_factor = float(max(LEAST_FACTOR, *(factor for factor in factors if factor is not None)))
     return index
+
+
+def _learned(index: Any, d: int) -> Any:
+    # The codes that an index of ``build_scanned_index`` scans; None of another kind or dimension.
+    import faiss
+
+    if not isinstance(index, faiss.IndexRefineFlat) or index.d != d:
+        return None
+    codes = faiss.downcast_index(index.base_index)
+    fits = isinstance(codes, faiss.IndexPQFastScan) and (codes.pq.M, codes.pq.nbits) == (d // 4, 4)
+    return codes if fits else None
 
 
 def search(index: Any, queries: Any, k: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:

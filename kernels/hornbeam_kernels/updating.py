@@ -18,6 +18,7 @@ from hornbeam_kernels.communities import (
 )
 from hornbeam_kernels.dual_perception import SCORE_DECIMALS, centroids
 from hornbeam_kernels.indexing import Labels, count_communities, renumber
+from hornbeam_kernels.signals import Signals
 from hornbeam_kernels.tree import community_levels
 
 NEW = -1
@@ -30,6 +31,7 @@ def update_tree(
     lost: Any,
     method: Method | None = None,
     *,
+    signals: Signals | None = None,
     backend: Backend | None = None,
     memory_limit: int | None = None,
 ) -> CommunityTree:
@@ -37,7 +39,8 @@ def update_tree(
 
     ``before``: the levels of the old tree for the n entities of now, leaves first, integers [n] each, ``NEW``
     for an entity that was not there; a leaf must lie in one community of the next level. ``lost``: booleans
-    [m], the old leaves that have lost a member.
+    [m], the old leaves that have lost a member. ``signals``: those of the old tree, taken for
+    those of now; None: they are measured.
 
     A leaf is touched if it has lost a member or is the one that a new entity fits best (cosine with its
     centroid). The entities of touched leaves and the new ones, together, are clustered as ``community_tree``
@@ -51,7 +54,7 @@ def update_tree(
     """
     method = method or Method()
     backend = backend or select_backend("cpu")
-    ordered = represent(graph, method, backend=backend, memory_limit=memory_limit)
+    ordered = represent(graph, method, signals=signals, backend=backend, memory_limit=memory_limit)
     order = np.argsort(ordered.place)
     old = [_labels(level, len(order))[order] for level in before]
     touched = np.array(lost, dtype=bool)

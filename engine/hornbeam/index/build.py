@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from hornbeam.errors import StoreError
 from hornbeam.index.adjacency import write_adjacency
+from hornbeam.index.carried_rows import CarriedRows
 from hornbeam.index.embedder import TextEmbedder
-from hornbeam.index.lexical import build_lexical
+from hornbeam.index.lexical import build_lexical, has_words, update_lexical
 from hornbeam.index.rows import Links, MappedTable, write_rows
 from hornbeam.index.texts import chunk_text, community_text, entity_text, triple_text
-from hornbeam.index.vectors import VECTOR_KINDS, write_vectors
+from hornbeam.index.vectors import VECTOR_KINDS, VectorIndex, write_vectors
 from hornbeam.index.walk import write_walk
 from hornbeam.settings import EmbedderSettings
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 #: Texts encoded at once: enough to sort by length, few enough to bound the memory and to tell of progress.
 _ENCODE_BLOCK = 1024
+#: Rows whose vectors are taken over at once.
+_TAKEN_AT_ONCE = 16_384
+
+#: The texts of a kind: of the rows that it is given, or all of them.
+Texts = Callable[["NDArray[np.int64] | None"], Iterator[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +46,17 @@ def build_indexes(
     settings: EmbedderSettings,
     *,
     entity_vectors: NDArray[np.float32] | None = None,
+    carried: CarriedRows | None = None,
+    near: bool = False,
     on_encoded: Callable[[int], None] = lambda texts: None,
 ) -> IndexReport:
     """Write `rows/`, `graph/`, `lexical/` and `vectors/` from `tables/`.
 
     Args:
+        carried: an earlier version of the same embedder, whose words and vectors are taken over where the
+            text is the same.
+        near: vectors of that version are so near to those of this one that codes, where vectors are scanned
+            by codes, stay as they were learned from it.
         entity_vectors: float32 [entities, d] in row order, if an earlier stage has them: the vectors of
             `texts.entity_texts`.
         on_encoded: told the number of texts after each block that was encoded.
@@ -68,10 +81,10 @@ def build_indexes(
     lap("adjacency")
     write_walk(version_directory, heads, tails, counts["entities"], counts["chunks"])
     lap("walk")
-    build_lexical(source.chunks_texts(), version_directory / "lexical" / "chunks")
-    lap("lexical.chunks")
-    build_lexical(source.entity_names(), version_directory / "lexical" / "entities")
-    lap("lexical.entities")
+    texts_of_words = {"chunks": source.chunks_texts, "entities": source.entity_names}
+    for kind, all_texts in texts_of_words.items():
+        _write_words(kind, all_texts, version_directory, carried)
+        lap(f"lexical.{kind}")
 
     (version_directory / "vectors").mkdir(exist_ok=True)
     if entity_vectors is not None and entity_vectors.shape != (counts["entities"], embedder.dimension):
@@ -79,21 +92,60 @@ def build_indexes(
             f"{version_directory}: entity vectors of shape {entity_vectors.shape} for "
             f"{counts['entities']} entities and an embedder of dimension {embedder.dimension}"
         )
-    texts = {
+    texts: dict[str, Texts] = {
         "entities": source.entity_texts,
         "triples": source.triple_texts,
         "chunks": source.chunks_texts,
         "communities": source.community_texts,
     }
     for kind, table in VECTOR_KINDS.items():
+        like = None if carried is None else carried.vectors(kind)
         if kind == "entities" and entity_vectors is not None:
-            batches: Iterator[NDArray[np.float32]] = iter([entity_vectors])
+            batches: Iterable[NDArray[np.float32]] = [entity_vectors]
+        elif carried is None or like is None:
+            batches = _encoded(texts[kind](None), embedder, settings.batch_size, on_encoded)
         else:
-            batches = _encoded(texts[kind](), embedder, settings.batch_size, on_encoded)
+            before = carried.before(kind)
+            batches = _taken_over(before, like, texts[kind], embedder, settings.batch_size, on_encoded)
         path = version_directory / "vectors" / f"{kind}.faiss"
-        write_vectors(path, batches, counts[table], embedder.dimension)
+        write_vectors(path, batches, counts[table], embedder.dimension, like if near else None)
         lap(f"vectors.{kind}")
     return IndexReport(counts, seconds)
+
+
+def _write_words(kind: str, texts: Texts, version_directory: Path, carried: CarriedRows | None) -> None:
+    target = version_directory / "lexical" / kind
+    earlier = None if carried is None else carried.earlier / "lexical" / kind
+    if carried is None or earlier is None or not has_words(earlier):
+        build_lexical(texts(None), target)
+    else:
+        before = carried.chunks if kind == "chunks" else carried.written
+        update_lexical(before, texts, earlier, target)
+
+
+def _taken_over(
+    before: NDArray[np.int64],
+    earlier: VectorIndex,
+    texts: Texts,
+    embedder: TextEmbedder,
+    batch_size: int,
+    on_encoded: Callable[[int], None],
+) -> Iterator[NDArray[np.float32]]:
+    """The vectors of rows [n]: those of `earlier` where `before` says which, the others encoded."""
+    missing = np.flatnonzero(before < 0)
+    encoded = [np.zeros((0, embedder.dimension), np.float32)]
+    if len(missing):
+        encoded += _encoded(texts(missing), embedder, batch_size, on_encoded)
+    new = np.concatenate(encoded)
+    for start in range(0, len(before), _TAKEN_AT_ONCE):
+        some = before[start : start + _TAKEN_AT_ONCE]
+        there = some >= 0
+        vectors = np.empty((len(some), embedder.dimension), np.float32)
+        vectors[there] = earlier.rows(some[there])
+        first = int(np.searchsorted(missing, start))
+        vectors[~there] = new[first : first + int((~there).sum())]
+        yield vectors
+        on_encoded(int(there.sum()))
 
 
 def _encoded(
@@ -105,7 +157,7 @@ def _encoded(
 
 
 class VersionTexts:
-    """The texts of every kind in row order, streamed from the mapped rows."""
+    """The texts of every kind, streamed from the mapped rows: of some rows in their order, or of all."""
 
     def __init__(self, version_directory: Path) -> None:
         self.documents = MappedTable(version_directory, "documents")
@@ -116,39 +168,39 @@ class VersionTexts:
         self.communities = MappedTable(version_directory, "communities")
         self.entity_attributes = Links.read(version_directory, "entity_attributes")
 
-    def chunks_texts(self) -> Iterator[str]:
-        for batch in self.chunks.batches("text", "document_row"):
+    def chunks_texts(self, rows: NDArray[np.int64] | None = None) -> Iterator[str]:
+        for batch in self.chunks.batches("text", "document_row", rows=rows):
             for text, document in zip(batch["text"], batch["document_row"], strict=True):
                 title, source = (self.documents.text(column, document) for column in ("title", "source"))
                 yield chunk_text(title, source, text)
 
-    def entity_names(self) -> Iterator[str]:
+    def entity_names(self, rows: NDArray[np.int64] | None = None) -> Iterator[str]:
         """Names with aliases, for the lexical index."""
-        for batch in self.entities.batches("name", "aliases"):
+        for batch in self.entities.batches("name", "aliases", rows=rows):
             for name, aliases in zip(batch["name"], batch["aliases"], strict=True):
                 yield "\n".join([name, *aliases])
 
-    def entity_texts(self) -> Iterator[str]:
-        row = 0
-        for batch in self.entities.batches("name", "type", "description"):
+    def entity_texts(self, rows: NDArray[np.int64] | None = None) -> Iterator[str]:
+        numbers: Iterable[int] = range(len(self.entities)) if rows is None else rows.tolist()
+        row_of = iter(numbers)
+        for batch in self.entities.batches("name", "type", "description", rows=rows):
             for name, kind, description in zip(*batch.values(), strict=True):
                 attributes = (
                     (self.attributes.text("type", attribute), self.attributes.text("value", attribute))
-                    for attribute in self.entity_attributes.of(row).tolist()
+                    for attribute in self.entity_attributes.of(next(row_of)).tolist()
                 )
                 yield entity_text(name, kind, description, attributes)
-                row += 1
 
-    def triple_texts(self) -> Iterator[str]:
+    def triple_texts(self, rows: NDArray[np.int64] | None = None) -> Iterator[str]:
         import pyarrow as pa
 
         names = self.entities.arrow("name")
-        for batch in self.relations.batches("head_row", "type", "tail_row"):
+        for batch in self.relations.batches("head_row", "type", "tail_row", rows=rows):
             heads, tails = (names.take(pa.array(batch[row])).to_pylist() for row in ("head_row", "tail_row"))
             for head, kind, tail in zip(heads, batch["type"], tails, strict=True):
                 yield triple_text(head, kind, tail)
 
-    def community_texts(self) -> Iterator[str]:
-        for batch in self.communities.batches("name", "keywords", "summary"):
+    def community_texts(self, rows: NDArray[np.int64] | None = None) -> Iterator[str]:
+        for batch in self.communities.batches("name", "keywords", "summary", rows=rows):
             for name, keywords, summary in zip(*batch.values(), strict=True):
                 yield community_text(name, keywords, summary)

@@ -126,10 +126,15 @@ class MappedTable:
         row = int(pc.index(self._table.column(column), value).as_py())
         return None if row < 0 else row
 
-    def batches(self, *columns: str) -> Iterator[dict[str, list[Any]]]:
-        """All rows in order, a record batch at a time, as Python values."""
-        for batch in self._table.select(list(columns)).to_batches():
-            yield batch.to_pydict()
+    def batches(self, *columns: str, rows: NDArray[np.int64] | None = None) -> Iterator[dict[str, list[Any]]]:
+        """Some rows in their order, or all, a record batch at a time, as Python values."""
+        table = self._table.select(list(columns))
+        if rows is None:
+            for batch in table.to_batches():
+                yield batch.to_pydict()
+            return
+        for start in range(0, len(rows), _TEXT_BATCH):
+            yield table.take(rows[start : start + _TEXT_BATCH]).to_pydict()
 
 
 def write_rows(version_directory: Path) -> dict[str, int]:

@@ -101,8 +101,17 @@ class VectorIndex:
         return found
 
 
-def write_vectors(path: Path, batches: Iterable[NDArray[np.float32]], rows: int, dimension: int) -> None:
+def write_vectors(
+    path: Path,
+    batches: Iterable[NDArray[np.float32]],
+    rows: int,
+    dimension: int,
+    like: VectorIndex | None = None,
+) -> None:
     """Index `rows` unit vectors that come in batches [b, d] and write them.
+
+    Args:
+        like: an index of nearly the same vectors; what its codes were learned from is taken over.
 
     The batches are gathered in a memory-mapped file beside `path`, so that memory holds one batch and the
     faiss index (4 bytes × rows × dimension), not the vectors twice.
@@ -126,8 +135,11 @@ def write_vectors(path: Path, batches: Iterable[NDArray[np.float32]], rows: int,
             filled += len(batch)
         if filled != rows:
             raise StoreError(f"{path}: {filled} vectors for {rows} rows; the table changed while it was read")
-        build = build_index if rows < EXACT_BELOW else build_scanned_index
-        faiss.write_index(build(gathered), str(path))
+        if rows < EXACT_BELOW:
+            index = build_index(gathered)
+        else:
+            index = build_scanned_index(gathered, like=like.index if like is not None else None)
+        faiss.write_index(index, str(path))
     finally:
         gathered_path.unlink(missing_ok=True)
 

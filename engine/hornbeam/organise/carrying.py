@@ -10,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hornbeam.index.vectors import VectorIndex
+from hornbeam.index.carried_rows import CarriedRows, places
 from hornbeam.organise.communities import CommunityNode, GraphArrays, Hierarchy
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
+
+    from hornbeam_kernels.signals import Signals
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +41,18 @@ class CarriedCommunities:
     changed: NDArray[np.bool_]  # [n] new, or with another text or other relations
     drift: float
     communities: dict[str, OldCommunity]  # by id
+    signals: Signals | None  # that the old communities were found with; None: they are measured
 
 
-def carry_communities(old: Path, tables: Path, graph: GraphArrays) -> CarriedCommunities | None:
+def carry_communities(
+    old: Path, tables: Path, graph: GraphArrays, rows: CarriedRows, signals: Signals | None
+) -> CarriedCommunities | None:
     """
     Args:
         old: directory of the earlier version, of the same schema and embedder.
         tables: of the version that is being made; `graph` is theirs.
+        rows: of the two versions.
+        signals: of the earlier version.
 
     Returns:
         None if the earlier version has no communities.
@@ -57,17 +64,22 @@ def carry_communities(old: Path, tables: Path, graph: GraphArrays) -> CarriedCom
     if not len(entities) or not communities.num_rows:
         return None
     ids = _strings(graph.entity_ids)
-    before = _places(ids, entities)  # [n] old row of each entity, −1 for a new one
-    now = _places(entities, ids)  # [old n]
-    changed = _has_changed(old, tables, graph, before)
+    before = places(ids, entities)  # [n] old row of each entity, −1 for a new one
+    now = places(entities, ids)  # [old n]
+    changed = _has_changed(old, tables, graph, before, rows)
     leaves, leaf_ids = _leaf_of(old / "tables", entities)
     lost = np.zeros(len(leaf_ids), dtype=bool)
     lost[leaves[now < 0]] = True
     levels = [np.where(before >= 0, leaves[before], -1).astype(np.int32)]
-    parents = {row["community_id"]: row["parent_id"] for row in communities.to_pylist()}
+    before_by_id = {
+        row["community_id"]: OldCommunity(
+            row["parent_id"], row["name"], row["summary"], row["centre_id"], tuple(row["keywords"])
+        )
+        for row in communities.to_pylist()
+    }
     at = leaf_ids
-    while any(parents[community] is not None for community in at):
-        at = [parents[community] for community in at]  # of each leaf, one level up
+    while parents := [parent for one in at if (parent := before_by_id[one].parent_id) is not None]:
+        at = parents  # of each leaf, one level up
         _, number = np.unique(np.asarray(at), return_inverse=True)
         levels.append(np.where(before >= 0, number[leaves[before]], -1).astype(np.int32))
     gone = int((now < 0).sum())
@@ -76,12 +88,8 @@ def carry_communities(old: Path, tables: Path, graph: GraphArrays) -> CarriedCom
         lost,
         changed,
         (int(changed.sum()) + gone) / (len(ids) + gone) if len(ids) + gone else 0.0,
-        {
-            row["community_id"]: OldCommunity(
-                row["parent_id"], row["name"], row["summary"], row["centre_id"], tuple(row["keywords"])
-            )
-            for row in communities.to_pylist()
-        },
+        before_by_id,
+        signals,
     )
 
 
@@ -136,29 +144,31 @@ def _as_before(
     )
 
 
-def _has_changed(old: Path, tables: Path, graph: GraphArrays, before: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _has_changed(
+    old: Path, tables: Path, graph: GraphArrays, before: NDArray[np.int64], rows: CarriedRows
+) -> NDArray[np.bool_]:
     import numpy as np
 
     changed = before < 0
-    there = np.flatnonzero(~changed)
-    dimension = graph.entity_vectors.shape[1]
-    count = len(_column(old / "tables", "entities", "entity_id"))
-    vectors = VectorIndex.open(old / "vectors" / "entities.faiss", count, dimension)
-    for start in range(0, len(there), _BLOCK):
-        some = there[start : start + _BLOCK]
-        # A text that is the same has its vector from there, bit for bit.
+    # A text that is the same has its vector from there, bit for bit; another one may have the same vector.
+    asked = np.flatnonzero((rows.entities < 0) & ~changed)
+    vectors = rows.vectors("entities")
+    for start in range(0, len(asked), _BLOCK):
+        some = asked[start : start + _BLOCK]
         changed[some] = (vectors.rows(before[some]) != graph.entity_vectors[some]).any(axis=1)
-    now_relations, old_relations = _table(tables, "relations"), _table(old / "tables", "relations")
-    now_there = _places(now_relations["relation_id"], old_relations["relation_id"])
+    columns = ["relation_id", "head_id", "tail_id", "weight", "confidence"]
+    now_relations, old_relations = (_table(at, "relations", columns) for at in (tables, old / "tables"))
+    now_there = places(now_relations["relation_id"], old_relations["relation_id"])
     other = now_there < 0
+    gone = np.ones(old_relations.num_rows, dtype=bool)
+    gone[now_there[~other]] = False
     for column in ("weight", "confidence"):
         mine, theirs = (table[column].to_numpy() for table in (now_relations, old_relations))
-        other[~other] = mine[~other] != theirs[now_there[~other]]
+        other |= mine != theirs[np.maximum(now_there, 0)] if len(theirs) else True
     changed[graph.heads[other]] = True
     changed[graph.tails[other]] = True
-    gone = _places(old_relations["relation_id"], now_relations["relation_id"]) < 0
     for column in ("head_id", "tail_id"):
-        ends = _places(old_relations[column].filter(_mask(gone)), _strings(graph.entity_ids))
+        ends = places(old_relations[column].filter(_mask(gone)), _strings(graph.entity_ids))
         changed[ends[ends >= 0]] = True
     return changed
 
@@ -174,21 +184,8 @@ def _leaf_of(tables: Path, entities: pa.ChunkedArray) -> tuple[NDArray[np.int64]
     members = _table(tables, "community_members")
     leaf_ids = pc.unique(members["community_id"])
     leaves = np.empty(len(entities), dtype=np.int64)
-    leaves[_places(members["entity_id"], entities)] = _places(members["community_id"], leaf_ids)
+    leaves[places(members["entity_id"], entities)] = places(members["community_id"], leaf_ids)
     return leaves, leaf_ids.to_pylist()
-
-
-def _places(values: Any, among: Any) -> NDArray[np.int64]:
-    """Row of each value in `among`, −1 where it is not there."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    value_set = among.combine_chunks() if isinstance(among, pa.ChunkedArray) else among
-    found = pc.fill_null(pc.index_in(values, value_set=value_set), -1)
-    if isinstance(found, pa.ChunkedArray):
-        found = found.combine_chunks()
-    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
 def _strings(values: list[str]) -> pa.Array:
@@ -203,13 +200,11 @@ def _mask(values: NDArray[np.bool_]) -> pa.Array:
     return pa.array(values)
 
 
-def _table(tables: Path, name: str) -> pa.Table:
+def _table(tables: Path, name: str, columns: list[str] | None = None) -> pa.Table:
     import pyarrow.parquet as pq
 
-    return pq.read_table(tables / f"{name}.parquet")
+    return pq.read_table(tables / f"{name}.parquet", columns=columns)
 
 
 def _column(tables: Path, name: str, column: str) -> pa.ChunkedArray:
-    import pyarrow.parquet as pq
-
-    return pq.read_table(tables / f"{name}.parquet", columns=[column])[column]
+    return _table(tables, name, [column])[column]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from hornbeam.index.carried_rows import CarriedRows
     from hornbeam.organise.carrying import CarriedCommunities
     from hornbeam_kernels.backend import Backend
     from hornbeam_kernels.communities import CommunityTree, Method
@@ -69,27 +70,33 @@ def read_graph(
     embedder: TextEmbedder,
     batch_size: int,
     on_encoded: Callable[[int], None] = lambda entities: None,
+    carried: CarriedRows | None = None,
 ) -> GraphArrays:
-    """Load ids and columns of the version's graph and embed its entities and relation types."""
+    """Load ids and columns of the version's graph and embed its entities and relation types.
+
+    Args:
+        carried: an earlier version that has vectors of some of the entities' texts.
+    """
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    attributes: dict[str, list[Attribute]] = {}
-    for row in pq.read_table(tables / "attributes.parquet").to_pylist():
-        attributes.setdefault(row["entity_id"], []).append(Attribute(**row))
-    ids: list[str] = []
-    names: list[str] = []
-    descriptions: list[str] = []
-    vectors = [np.zeros((0, embedder.dimension), dtype=np.float32)]
-    for batch in pq.ParquetFile(tables / "entities.parquet").iter_batches(ENTITIES_A_BLOCK):
-        entities = [Entity(**row) for row in batch.to_pylist()]
-        ids += [entity.entity_id for entity in entities]
-        names += [entity.name for entity in entities]
-        descriptions += [entity.description for entity in entities]
-        vectors.append(embedder.encode(entity_texts(entities, attributes), batch_size=batch_size))
-        on_encoded(len(entities))
+    entities = pq.read_table(tables / "entities.parquet")
+    ids = entities["entity_id"].to_pylist()
+    vectors = np.empty((len(ids), embedder.dimension), dtype=np.float32)
+    missing = np.arange(len(ids))
+    if carried is not None:
+        there = carried.entities >= 0
+        vectors[there] = carried.vectors("entities").rows(carried.entities[there])
+        missing = np.flatnonzero(~there)
+        on_encoded(int(there.sum()))
+    attributes = _attributes(tables, entities["entity_id"].take(pa.array(missing)))
+    for start in range(0, len(missing), ENTITIES_A_BLOCK):
+        rows = missing[start : start + ENTITIES_A_BLOCK]
+        some = [Entity(**row) for row in entities.take(pa.array(rows)).to_pylist()]
+        vectors[rows] = embedder.encode(entity_texts(some, attributes), batch_size=batch_size)
+        on_encoded(len(some))
     relations = pq.read_table(
         tables / "relations.parquet", columns=["head_id", "type", "tail_id", "weight", "confidence"]
     )
@@ -102,16 +109,28 @@ def read_graph(
 
     return GraphArrays(
         ids,
-        names,
-        descriptions,
+        entities["name"].to_pylist(),
+        entities["description"].to_pylist(),
         rows_of("head_id", id_values),
         rows_of("type", type_values),
         rows_of("tail_id", id_values),
         relations["weight"].to_numpy(),
         relations["confidence"].to_numpy(),
-        np.concatenate(vectors),
+        vectors,
         embedder.encode([relation_words(name) for name in type_names], batch_size=batch_size),
     )
+
+
+def _attributes(tables: Path, owners: Any) -> dict[str, list[Attribute]]:
+    """The attributes of some entities, by id."""
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(tables / "attributes.parquet")
+    found: dict[str, list[Attribute]] = {}
+    for row in table.filter(pc.is_in(table["entity_id"], value_set=owners.combine_chunks())).to_pylist():
+        found.setdefault(row["entity_id"], []).append(Attribute(**row))
+    return found
 
 
 def find_communities(
@@ -147,6 +166,7 @@ def find_communities(
             list(carried.levels),
             carried.lost,
             method(settings),
+            signals=carried.signals,
             backend=backend,
             memory_limit=memory_limit,
         )

@@ -45,6 +45,7 @@ from hornbeam.store.versions import (
 )
 
 if TYPE_CHECKING:
+    from hornbeam.index.carried_rows import CarriedRows
     from hornbeam.organise.carrying import CarriedCommunities
     from hornbeam.organise.communities import GraphArrays, Hierarchy
     from hornbeam_kernels.backend import Backend
@@ -116,18 +117,18 @@ class Publisher:
     def _write(self, ledger: Ledger, run: int, inputs: str, building: Path, base: Version | None) -> Version:
         consolidated = self._consolidate(ledger, run, building)
         counts = consolidated.rows
-        embedder = self.embedder
+        rows: CarriedRows | None = None
         if base is not None:
             self.progress.say(f"organise: going on from {base.version_id}")
-            from hornbeam.index.known_vectors import KnownVectors
+            from hornbeam.index.carried_rows import CarriedRows
 
-            embedder = KnownVectors(embedder, base.directory)
-        graph, communities = self._organise(
-            ledger, run, building / "tables", counts["entities"], embedder, base
-        )
+            rows = CarriedRows(base.directory, building, self.embedder.dimension)
+        graph, communities = self._organise(ledger, run, building / "tables", counts["entities"], rows, base)
         (building / "schema.json").write_text(self.schema.to_json(), "utf-8")
         texts = counts["relations"] + counts["chunks"] + communities["all"]
-        counts |= self._write_indexes(building, graph, texts, embedder)
+        # What is learned from the vectors is learned anew when the communities are.
+        near = communities["clustering"]["carried_from"] is not None
+        counts |= self._write_indexes(building, graph, texts, rows, near)
         with self.timed("gate"):
             gates = self._gates(building)
         with self.timed("publish"):
@@ -187,7 +188,7 @@ class Publisher:
         run: int,
         tables: Path,
         entities: int,
-        embedder: TextEmbedder,
+        rows: CarriedRows | None,
         base: Version | None,
     ) -> tuple[GraphArrays, dict[str, Any]]:
         # These bring SciPy and the kernels: not before there is something to organise.
@@ -202,16 +203,17 @@ class Publisher:
                 graph = read_graph(
                     tables,
                     self.schema,
-                    embedder,
+                    self.embedder,
                     self.settings.embedder.batch_size,
                     self._advancing(stage),
+                    rows,
                 )
-            carried, drift = self._carried(tables, graph, base)
+            carried, drift = self._carried(tables, graph, rows, base)
             self.progress.say("organise: communities")
             backend = select_backend("cpu" if self.settings.device == "cpu" else "auto")
             limit = self.settings.memory_limit_mib
-            if isinstance(embedder, Embedder):
-                embedder.release()  # the graph is next on the device
+            if isinstance(self.embedder, Embedder):
+                self.embedder.release()  # the graph is next on the device
             with within_budget(backend, self._device_budget(backend)):
                 hierarchy = find_communities(
                     graph, self.settings.organise, backend, limit * 2**20 if limit else None, carried
@@ -249,19 +251,23 @@ class Publisher:
         return graph, _community_report(graph, hierarchy, names) | {"clustering": clustering}
 
     def _carried(
-        self, tables: Path, graph: GraphArrays, base: Version | None
+        self, tables: Path, graph: GraphArrays, rows: CarriedRows | None, base: Version | None
     ) -> tuple[CarriedCommunities | None, float]:
         """The communities of `base` and the drift since they were last found from scratch; None: find all
         anew, because there is no base or the drift is over its bound."""
-        if base is None:
+        if base is None or rows is None:
             return None, 0.0
         from hornbeam.organise.carrying import carry_communities
+        from hornbeam_kernels.signals import Signals
 
-        carried = carry_communities(base.directory, tables, graph)
+        before = base.manifest["communities"]
+        measured = before.get("signals")
+        signals = None if measured is None else Signals(**measured)
+        carried = carry_communities(base.directory, tables, graph, rows, signals)
         if carried is None:
             return None, 0.0
         # The sum over updates: an upper bound, of which each version keeps its part.
-        drift = base.manifest["communities"].get("clustering", {}).get("drift", 0.0) + carried.drift
+        drift = before.get("clustering", {}).get("drift", 0.0) + carried.drift
         bound = self.settings.update.max_drift
         if drift > bound:
             self.progress.say(f"organise: drift {drift:.3f} is over {bound} (update.max_drift): all anew")
@@ -292,7 +298,7 @@ class Publisher:
         return words == "facts" or (words == "auto" and self.settings.model.path is None)
 
     def _write_indexes(
-        self, building: Path, graph: GraphArrays, texts: int, embedder: TextEmbedder
+        self, building: Path, graph: GraphArrays, texts: int, rows: CarriedRows | None, near: bool
     ) -> dict[str, int]:
         from hornbeam.index.build import build_indexes
 
@@ -302,9 +308,11 @@ class Publisher:
             with self.progress.stage("index", texts, "texts") as stage:
                 built = build_indexes(
                     building,
-                    embedder,
+                    self.embedder,
                     self.settings.embedder,
                     entity_vectors=graph.entity_vectors,
+                    carried=rows,
+                    near=near,
                     on_encoded=self._advancing(stage),
                 )
         return built.counts
@@ -374,9 +382,8 @@ def _community_report(graph: GraphArrays, hierarchy: Hierarchy, names: Names) ->
         "leaf": len(leaves),
         "coverage": covered / len(graph.entity_ids) if graph.entity_ids else 1.0,
         "modularity": round(hierarchy.modularity, 4),
-        "signals": None
-        if hierarchy.signals is None
-        else {name: round(value, 4) for name, value in asdict(hierarchy.signals).items()},
+        # To the last bit: an update takes them over.
+        "signals": None if hierarchy.signals is None else asdict(hierarchy.signals),
         "unnamed": [
             {"community_id": community, "reason": reason.value}
             for community, reason in sorted(names.unnamed.items())

@@ -68,6 +68,27 @@ def test_many_vectors_are_scanned_by_their_codes_and_found(
         assert len(set(found.tolist()) & set(np.argsort(-exact)[:10].tolist())) >= 9
 
 
+def test_codes_that_were_learned_before_find_what_is_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(3)
+    centres = rng.standard_normal((40, 32)).astype(np.float32)
+    many = unit_rows(centres[rng.integers(0, 40, 2020)] + rng.standard_normal((2020, 32)).astype(np.float32))
+    monkeypatch.setattr("hornbeam.index.vectors.EXACT_BELOW", 2000)
+    write_vectors(tmp_path / "x.faiss", iter([many[:2000]]), 2000, 32)
+    before = VectorIndex.open(tmp_path / "x.faiss", 2000, 32)
+    monkeypatch.setattr("hornbeam_kernels.search._samples", lambda *_: pytest.fail("nothing is measured"))
+    write_vectors(tmp_path / "y.faiss", iter([many]), 2020, 32, before)
+    index = VectorIndex.open(tmp_path / "y.faiss", 2020, 32)
+    assert index.index.k_factor == before.index.k_factor
+    for row in range(1990, 2020):
+        found, cosines = index.search(many[row], 10)
+        exact = many @ many[row]
+        assert found[0] == row
+        np.testing.assert_allclose(cosines, exact[found], atol=1e-5)
+        assert len(set(found.tolist()) & set(np.argsort(-exact)[:10].tolist())) >= 9
+
+
 def test_no_vectors_make_an_index_that_finds_nothing(tmp_path: Path) -> None:
     write_vectors(tmp_path / "x.faiss", iter([]), 0, 16)
     rows, _ = VectorIndex.open(tmp_path / "x.faiss", 0, 16).search(np.zeros(16, np.float32), 3)

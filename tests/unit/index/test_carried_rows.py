@@ -1,0 +1,152 @@
+"""An index that takes over what is the same in an earlier one is, byte for byte, the one from scratch."""
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from hornbeam.index.build import build_indexes
+from hornbeam.index.carried_rows import CarriedRows
+from hornbeam.records import Attribute, Chunk, Community, Document, Entity, Relation
+from hornbeam.settings import EmbedderSettings
+from support.version_by_hand import HashedWords, small_rows, write_tables
+
+Rows = dict[str, list[Any]]
+
+
+def change(table: str, place: int, **values: Any) -> Callable[[Rows], None]:
+    def edit(rows: Rows) -> None:
+        rows[table][place] = replace(rows[table][place], **values)
+
+    return edit
+
+
+def add(table: str, *records: Any) -> Callable[[Rows], None]:
+    def edit(rows: Rows) -> None:
+        rows[table] = [*records, *rows[table]]
+
+    return edit
+
+
+def drop(table: str, place: int) -> Callable[[Rows], None]:
+    def edit(rows: Rows) -> None:
+        del rows[table][place]
+
+    return edit
+
+
+EDITS: dict[str, Callable[[Rows], None]] = {
+    "another name": change("entities", 0, name="Maria Skłodowska"),
+    "another type": change("entities", 1, type="capital"),
+    "a description": change("entities", 2, description="A country."),
+    "an alias more": change("entities", 0, aliases=["Curie", "M. Curie"]),
+    "aliases that join to the same": change("entities", 3, aliases=["a b", "c"]),
+    "no aliases": change("entities", 0, aliases=[]),
+    "an entity more": add("entities", Entity("e0", "Vistula", "river", "", [], 0, 0, 0.5)),
+    "another value": change("attributes", 0, value="Sorbonne"),
+    "another confidence": change("attributes", 0, confidence=0.2),
+    "another owner": change("attributes", 0, entity_id="e2"),
+    "an attribute more": add("attributes", Attribute("a0", "e1", "birth_year", "1867", 0.9)),
+    "no attribute": lambda rows: rows.update(attributes=[], attribute_evidence=[]),
+    "a relation more": add("relations", Relation("r0", "e3", "holds", "e2", 1.0, 0.5, "")),
+    "another text": change("chunks", 0, text="Radium is an element."),
+    "another title": change("documents", 0, title="Radium"),
+    "another place": change("documents", 1, source="Warsaw"),
+    "another home": change("chunks", 0, document_id="d2"),
+    "a chunk more": lambda rows: (
+        add("documents", Document("d0", "o.txt", "Ovid", "Ars.", "la", ["o.txt"]))(rows),
+        add("chunks", Chunk("d0c0", "d0", 0, 4, "Ars.", 2, "done"))(rows),
+    )[0],
+    "another summary": change("communities", 0, summary="It says more."),
+    "other keywords": change("communities", 1, keywords=["Poland", "Warsaw"]),
+    "one keyword from two": change("communities", 3, keywords=["Curie, Warsaw"]),
+    "a community more": add("communities", Community("k0", 0, None, "Rivers", "", 1, "e2", ["river"])),
+    "a community less": lambda rows: (
+        drop("community_members", 4)(rows),
+        drop("communities", 2)(rows),
+    )[0],
+}
+
+
+def index_of(directory: Path, rows: Rows, carried: CarriedRows | None = None) -> dict[str, bytes]:
+    build_indexes(directory, HashedWords(), EmbedderSettings(), carried=carried)
+    return {
+        str(path.relative_to(directory)): path.read_bytes()
+        for path in sorted(directory.rglob("*"))
+        if path.is_file()
+    }
+
+
+def compare(folder: Path, before: Rows, now: Rows) -> CarriedRows:
+    earlier = write_tables(folder / "earlier", before)
+    build_indexes(earlier, HashedWords(), EmbedderSettings())
+    carried = CarriedRows(earlier, write_tables(folder / "now", now), HashedWords.dimension)
+    with_it = index_of(folder / "now", now, carried)
+    assert with_it == index_of(write_tables(folder / "scratch", now), now)
+    return carried
+
+
+@given(names=st.lists(st.sampled_from(sorted(EDITS)), unique=True, max_size=4), backwards=st.booleans())
+@settings(max_examples=10, deadline=None)
+def test_what_is_taken_over_makes_no_difference(names: list[str], backwards: bool) -> None:
+    before, now = small_rows(), small_rows()
+    # Those that go by place come before those that move rows.
+    for name in sorted(names, key=lambda one: (one.endswith((" more", " less")), one)):
+        EDITS[name](now)
+    with tempfile.TemporaryDirectory() as folder:
+        compare(Path(folder), *((now, before) if backwards else (before, now)))
+
+
+@pytest.mark.parametrize(
+    ("edit", "kind", "rows"),
+    [
+        ("another name", "entities", [0]),
+        ("another name", "triples", [0, 2]),
+        ("another value", "entities", [0]),
+        ("another value", "written", []),
+        ("an alias more", "written", [0]),
+        ("an alias more", "entities", []),
+        ("another title", "chunks", [0]),
+        ("other keywords", "communities", [1]),
+    ],
+)
+def test_only_what_the_text_depends_on_is_made_anew(
+    tmp_path: Path, edit: str, kind: str, rows: list[int]
+) -> None:
+    now = small_rows()
+    EDITS[edit](now)
+    carried = compare(tmp_path, small_rows(), now)
+    assert np.flatnonzero(carried.before(kind) < 0).tolist() == rows
+
+
+def test_only_new_texts_are_encoded(tmp_path: Path) -> None:
+    earlier = write_tables(tmp_path / "earlier", small_rows())
+    build_indexes(earlier, HashedWords(), EmbedderSettings())
+    now = small_rows()
+    EDITS["another text"](now)
+    EDITS["another summary"](now)
+    directory = write_tables(tmp_path / "now", now)
+    asked: list[str] = []
+
+    class Listening(HashedWords):
+        def encode(self, texts: Any, *, batch_size: int = 64) -> NDArray[np.float32]:
+            asked.extend(texts)
+            return super().encode(texts, batch_size=batch_size)
+
+    build_indexes(
+        directory,
+        Listening(),
+        EmbedderSettings(),
+        carried=CarriedRows(earlier, directory, HashedWords.dimension),
+    )
+    assert asked == [
+        "Radium pioneers\nRadium is an element.",
+        "Discovery. polonium. It says more",
+    ]
