@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hornbeam.errors import StoreError
+from hornbeam.index.mapped_arrays import map_arrays, save_arrays
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,8 +39,8 @@ class Adjacency:
     def read(version_directory: Path) -> Adjacency:
         path = version_directory / "graph" / "adjacency.npz"
         try:
-            with np.load(path) as arrays:
-                return Adjacency(arrays["indptr"], arrays["indices"], arrays["edge_ids"])
+            arrays = map_arrays(path)
+            return Adjacency(arrays["indptr"], arrays["indices"], arrays["edge_ids"])
         except (OSError, KeyError, ValueError) as error:
             raise StoreError(f"{path}: {error}; rebuild the version's indexes") from error
 
@@ -51,4 +52,4 @@ def write_adjacency(version_directory: Path, heads: NDArray[Any], tails: NDArray
     indptr, indices, edge_ids = adjacency(heads, tails, entities)
     path = version_directory / "graph" / "adjacency.npz"
     path.parent.mkdir(exist_ok=True)
-    np.savez(path, indptr=indptr, indices=indices, edge_ids=edge_ids)
+    save_arrays(path, indptr=indptr, indices=indices, edge_ids=edge_ids)

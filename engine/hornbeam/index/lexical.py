@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hornbeam.errors import StoreError
+from hornbeam.index.mapped_arrays import map_arrays, save_arrays
 from hornbeam.index.tokens import tokenise
 
 if TYPE_CHECKING:
@@ -199,8 +200,8 @@ class _Words:
 
 def _read_words(directory: Path) -> tuple[dict[str, int], NDArray[np.int32], NDArray[np.int64]]:
     try:
-        with np.load(directory / _WORDS) as arrays:
-            ids, starts = arrays["ids"], arrays["starts"]
+        arrays = map_arrays(directory / _WORDS)
+        ids, starts = arrays["ids"], arrays["starts"]
         vocabulary: dict[str, int] = {}
         if len(ids):
             vocabulary = json.loads((directory / _VOCABULARY).read_text("utf-8"))
@@ -224,7 +225,7 @@ def _write_lexical(
         bm25.nonoccurrence_array = None
         bm25.scores = _scores(ids, starts, len(vocabulary))
         bm25.save(directory, show_progress=False)
-    np.savez(directory / _WORDS, ids=ids.astype(np.int32), starts=starts.astype(np.int64))
+    save_arrays(directory / _WORDS, ids=ids.astype(np.int32), starts=starts.astype(np.int64))
     (directory / _DESCRIPTION).write_text(json.dumps({"rows": rows, "tokens": len(ids)}), "utf-8")
     return rows
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hornbeam.errors import StoreError
+from hornbeam.index.mapped_arrays import map_arrays, save_arrays
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,8 +76,8 @@ class Links:
     def read(version_directory: Path, name: str) -> Links:
         path = version_directory / "graph" / f"{name}.npz"
         try:
-            with np.load(path) as arrays:
-                return Links(arrays["indptr"], arrays["targets"], arrays["spans"])
+            arrays = map_arrays(path)
+            return Links(arrays["indptr"], arrays["targets"], arrays["spans"])
         except (OSError, KeyError, ValueError) as error:
             raise StoreError(f"{path}: {error}; rebuild the version's indexes") from error
 
@@ -323,7 +324,7 @@ def _write_links(
     order = np.lexsort((*keys, sources))
     indptr = np.zeros(rows + 1, np.int64)
     np.cumsum(np.bincount(sources, minlength=rows), out=indptr[1:])
-    np.savez(
+    save_arrays(
         version_directory / "graph" / f"{name}.npz",
         indptr=indptr,
         targets=targets[order].astype(np.int32),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hornbeam.errors import StoreError
+from hornbeam.index.mapped_arrays import map_arrays, save_arrays
 from hornbeam.index.rows import Links
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def write_walk(
         entities + chunks,
     )
     path = version_directory / "graph" / "walk.npz"
-    np.savez(path, indptr=graph.indptr, indices=graph.indices, weights=graph.weights)
+    save_arrays(path, indptr=graph.indptr, indices=graph.indices, weights=graph.weights)
 
 
 def read_walk(version_directory: Path) -> WalkGraph:
@@ -49,7 +50,7 @@ def read_walk(version_directory: Path) -> WalkGraph:
 
     path = version_directory / "graph" / "walk.npz"
     try:
-        with np.load(path) as arrays:
-            return WalkGraph(arrays["indptr"], arrays["indices"], arrays["weights"])
+        arrays = map_arrays(path)
+        return WalkGraph(arrays["indptr"], arrays["indices"], arrays["weights"])
     except (OSError, KeyError, ValueError) as error:
         raise StoreError(f"{path}: {error}; rebuild the version's indexes") from error

@@ -58,13 +58,16 @@ def extract_chunks(
         Interrupted: the user stopped the run; so are the chunks that were in flight.
     """
     report = ExtractionReport(ledger.counts()["chunks"])
-    if reusable := _reusable(ledger, recipe):
+    reusable, unsettled = _scan(ledger, recipe)
+    if reusable:
         progress.say(f"extract: reusing {reusable} of {report.total} chunks")
+    # Documents that have all their results need no second look, unless some are to be asked about again.
+    looked_at = unsettled if not retry and recipe.verification is None else None
     with progress.stage("extract", report.total, "chunks") as stage:
         results = _Results(ledger, run, stage, report, recipe, progress)
 
         def missing() -> Iterator[Chunk]:
-            for chunk in _missing(ledger, recipe, stage, report, retry or (Retry.FAILED,)):
+            for chunk in _missing(ledger, recipe, stage, report, retry or (Retry.FAILED,), looked_at):
                 if stop.requested:
                     return
                 # The extractor asks for the next chunk when it has given out all that the model had: the
@@ -121,21 +124,36 @@ def _chunks_of(
     return chunks, ledger.present("extraction", keys) - ledger.failures(keys).keys()
 
 
-def _reusable(ledger: Ledger, recipe: Recipe) -> int:
-    """Chunks whose result is there."""
-    count = 0
+def _scan(ledger: Ledger, recipe: Recipe) -> tuple[int, set[str]]:
+    """The number of chunks whose result is there, and the documents that have others."""
+    count, unsettled = 0, set()
     for rows in portions(ledger):
         chunks, settled = _chunks_of(ledger, recipe, rows)
+        left = {chunk.document_id for key, chunk in chunks if key not in settled}
         count += sum(key in settled for key, _ in chunks)
-    return count
+        unsettled |= left
+    return count, unsettled
 
 
 def _missing(
-    ledger: Ledger, recipe: Recipe, stage: Stage, report: ExtractionReport, retry: Collection[Retry]
+    ledger: Ledger,
+    recipe: Recipe,
+    stage: Stage,
+    report: ExtractionReport,
+    retry: Collection[Retry],
+    looked_at: Collection[str] | None,
 ) -> Iterator[Chunk]:
-    """The chunks to ask about. Texts are read only of documents that have some."""
+    """The chunks to ask about. Texts are read only of documents that have some.
+
+    Args:
+        looked_at: documents; those of others are all there. None: all.
+    """
     asked: set[str] = set()
-    for rows in portions(ledger):
+    if looked_at is not None:
+        others = report.total - sum(map(len, ledger.chunks(looked_at).values()))
+        report.reused += others
+        stage.advance(others)
+    for rows in portions(ledger, looked_at):
         chunks, settled = _chunks_of(ledger, recipe, rows)
         if Retry.FAILED not in retry:
             report.unsettled.update({key for key, _ in chunks} - settled)

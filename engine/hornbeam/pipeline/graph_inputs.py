@@ -23,11 +23,13 @@ _CHARACTERS_AT_ONCE = 8 << 20
 IsKept = Callable[[str, str], bool]
 
 
-def portions(ledger: Ledger) -> Iterator[list[DocumentRow]]:
-    """The index's documents by id, as many at once as their texts may fill memory."""
+def portions(ledger: Ledger, of: Collection[str] | None = None) -> Iterator[list[DocumentRow]]:
+    """The index's documents by id, or some of them, as many at once as their texts may fill memory."""
     portion: list[DocumentRow] = []
     characters = 0
-    for row in ledger.documents():
+    for row in ledger.documents() if of is None or of else ():
+        if of is not None and row.document_id not in of:
+            continue
         portion.append(row)
         characters += row.characters
         if len(portion) >= _DOCUMENTS_AT_ONCE or characters >= _CHARACTERS_AT_ONCE:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -75,6 +76,7 @@ class Reader:
                 with self.ledger.transaction():
                     for item in batch:
                         self._take(item)
+                    self._take_unchanged(batch)
                 self.ledger.seal()
                 stage.advance(self.report.seen - before)
                 self.stop.check(f"{self.report.seen} documents are read")
@@ -91,12 +93,17 @@ class Reader:
             shown = self.shown(item.path)
             report.rejected.append({"path": shown, "reason": item.reason})
             self.ledger.add_rejection(item.path, item.reason, self.run, shown=shown)
-        elif item.unchanged:
-            sources = self.ledger.meet_file(item.source, self.run)
-            report.seen += sources
-            report.unchanged += sources
-        elif item.whole and item.source not in self._excluded_files:
+        elif not item.unchanged and item.whole and item.source not in self._excluded_files:
             self.ledger.places.add_digest(item.source, item.digest, self.reading)
+
+    def _take_unchanged(self, batch: list[Item]) -> None:
+        """Most files of an update: together, not one by one."""
+        files = Counter(item.source for item in batch if isinstance(item, SeenFile) and item.unchanged)
+        while files:
+            sources = self.ledger.meet_files(files, self.run)
+            self.report.seen += sources
+            self.report.unchanged += sources
+            files -= Counter(set(files))  # a path that was given twice is met twice
 
     def _take_document(self, document: Document) -> None:
         ledger, document_id, source = self.ledger, document.document_id, document.source

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import hornbeam
 from hornbeam.errors import UsageError
@@ -50,7 +53,18 @@ class Recipe:
         extraction = self.by_language.get(language, self.extraction)
         if chunking.startswith(_IMPORTED):
             extraction = chunking
-        return content_id("x", extraction, text_hash)
+        # As `content_id("x", extraction, text_hash)`: there is one for every chunk.
+        digest = _begun(extraction).copy()
+        encoded = text_hash.encode()
+        digest.update(len(encoded).to_bytes(8, "little") + encoded)
+        return f"x{digest.hexdigest()[:20]}"
+
+
+@cache
+def _begun(extraction: str) -> Any:
+    """The hash of what a content id of two parts begins with."""
+    encoded = extraction.encode()
+    return hashlib.sha256(len(encoded).to_bytes(8, "little") + encoded)
 
 
 def imported(form: str) -> str:

@@ -101,6 +101,8 @@ def _spelling(canonical: str) -> str | None:
 
 def _stem(canonical: str) -> str | None:
     """Of more than one word: a single surname in the genitive is its bearer's wife in the nominative."""
+    if canonical.isascii():
+        return None
     return stem_key(canonical) if len(name_words(canonical)) > 1 else None
 
 
@@ -112,6 +114,8 @@ def _equal(
         if key := key_of(names.canonical[number]):
             same[key].append(number)
     for group in same.values():
+        if len(group) == 1:
+            continue
         for target, alias in pairwise(sorted(group, key=lambda number: _rank(names, number))):
             yield AcrossLink(alias, target, kind.value, SCORES[kind])
 

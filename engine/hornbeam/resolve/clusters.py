@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import chain, product
 
 #: Members outside the closest company of a loose edge's two ends that it is checked against.
@@ -44,6 +44,10 @@ class Clusters:
         """The nodes of a node's cluster."""
         root = self.find(node)
         return self._members.get(root, [root])
+
+    def joined(self) -> Iterable[list[int]]:
+        """The nodes of each cluster of more than one."""
+        return self._members.values()
 
     def forbid(self, first: int, second: int) -> None:
         """Two nodes that no later union may bring together."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 class Names:
     """Every name of the corpus, by number."""
 
+    ids: list[str]  # of the entity that it is where nothing is told of it
     canonical: list[str]
     types: list[str]
     senses: list[str]  # what tells it from others of its canonical name and type; mostly empty
@@ -109,13 +110,16 @@ class _Resolver:
 
     def _take_home(self) -> None:
         """A name that no other took in, in its document, is itself there, with what it has taken in."""
-        at_home = {self._clusters.find(number) for number in range(len(self._names.canonical))}
         rank = {node: (-self._names.votes[name], self._names.canonical[name], document)
                 for (document, name), node in self._node_of.items()}  # fmt: skip
         for node in sorted(rank, key=rank.__getitem__):
-            if self._clusters.find(node) not in at_home:
+            if self._home(node) is None:
                 self._clusters.union(node, self._name_of[node], firm=True)
-                at_home.add(self._clusters.find(node))
+
+    def _home(self, node: int) -> int | None:
+        """The first name in a node's cluster that is there wherever it stands."""
+        size = len(self._names.canonical)
+        return min((member for member in self._clusters.members(node) if member < size), default=None)
 
     def _by_scope(self, edges: Sequence[Edge]) -> tuple[list[Edge], list[Edge]]:
         targets: dict[int, set[int]] = defaultdict(set)
@@ -172,24 +176,24 @@ class _Resolver:
         return names_alike(names.canonical[self._name_of[first]], names.canonical[self._name_of[second]])
 
     def _result(self) -> Resolved:
-        size = len(self._names.canonical)
-        home: dict[int, int] = {}  # root → a name of the cluster
-        for number in range(size):
-            home.setdefault(self._clusters.find(number), number)
-        left = list(self._names.documents)  # in which the name goes by itself
-        resolved = Resolved([""] * size, [""] * size, [False] * size)
+        names = self._names
+        left = list(names.documents)  # in which the name goes by itself
+        # What nothing is told of is itself.
+        resolved = Resolved(list(names.ids), list(names.types), [True] * len(names.ids))
         for (document, name), node in self._node_of.items():
-            resolved.local[document, name] = home[self._clusters.find(node)]
+            home = self._home(node)
+            assert home is not None, "every name was taken home"
+            resolved.local[document, name] = home
             left[name] -= 1
-        for root in home:
-            self._settle(self._clusters.members(root), left, resolved)
+        for members in self._clusters.joined():
+            self._settle(members, left, resolved)
         for edge, in_document in self._merged:
             scope = self._document_ids[edge.document] if in_document else None
             resolved.merges.append((edge.number, merge_id(scope, *self._pair(edge)), in_document))
         return resolved
 
     def _settle(self, members: Sequence[int], left: Sequence[int], resolved: Resolved) -> None:
-        """Type, first name and id of one cluster."""
+        """Type, first name and id of a cluster of several."""
         names = self._names
         own = [node for node in members if node < len(names.canonical)]
         by_itself = [node for node in own if left[node]] or own
@@ -206,17 +210,15 @@ class _Resolver:
         for node in own:
             resolved.entity_of[node] = entity
             resolved.type_of[node] = kind
+            resolved.first_name_of[node] = False
         resolved.first_name_of[first] = True
 
 
 def read_names(connection: duckdb.DuckDBPyConnection) -> Names:
     """The table `names`, in the order of its numbers."""
-    columns: Any = connection.sql(
-        "SELECT canonical, type, sense, votes, documents FROM names ORDER BY number"
-    ).to_arrow_table()
-    return Names(
-        *(columns[name].to_pylist() for name in ("canonical", "type", "sense", "votes", "documents"))
-    )
+    wanted = ("name_id", "canonical", "type", "sense", "votes", "documents")
+    columns: Any = connection.sql(f"SELECT {', '.join(wanted)} FROM names ORDER BY number").to_arrow_table()
+    return Names(*(columns[name].to_pylist() for name in wanted))
 
 
 def read_edges(connection: duckdb.DuckDBPyConnection) -> list[Edge]:

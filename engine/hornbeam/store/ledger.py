@@ -279,10 +279,13 @@ class Ledger:
                 (source, file_of(source), shown),
             )
 
-    def meet_file(self, file: str, run: int) -> int:
-        """A run has met a file that is as it was; the number of sources in it."""
-        rows = self._run("UPDATE sources SET run = ? WHERE file = ? RETURNING 1", (run, file))
-        return len(rows)
+    def meet_files(self, files: Iterable[str], run: int) -> int:
+        """A run has met files that are as they were; the number of sources in them."""
+        met = 0
+        for some in _portions(files):
+            sql = f"UPDATE sources SET run = ? WHERE file IN ({_marks(some)}) RETURNING 1"
+            met += len(self._run(sql, (run, *some)))
+        return met
 
     def source_count(self) -> int:
         return int(self._one("SELECT count(*) FROM sources"))

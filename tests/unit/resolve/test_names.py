@@ -1,6 +1,8 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from hornbeam.resolve.names import canonical_name
+from hornbeam.resolve.names import canonical_name, spelling_key
 
 
 @pytest.mark.parametrize(
@@ -53,3 +55,10 @@ def test_different_names_stay_different(one: str, other: str) -> None:
 @pytest.mark.parametrize("name", ["?!", "—", "…", "the"])
 def test_a_name_of_punctuation_or_an_article_alone_is_not_reduced_to_nothing(name: str) -> None:
     assert canonical_name(name)
+
+
+@given(st.text(st.characters(max_codepoint=127), max_size=20))
+def test_letters_of_a_plain_name_are_those_it_has_beside_others(name: str) -> None:
+    """A name of ASCII alone takes a shorter way to its spelling."""
+    beside = spelling_key(f"{name}東").removesuffix("東")
+    assert spelling_key(name) == (beside or name)
