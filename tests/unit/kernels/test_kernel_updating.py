@@ -1,5 +1,6 @@
 """A tree of communities carried over to a graph that has changed."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -47,6 +48,20 @@ def test_a_graph_that_has_not_changed_keeps_its_tree() -> None:
     lost = np.zeros(int(tree.levels[0].max()) + 1, dtype=bool)
     again = update_tree(graph, tree.levels, lost, METHOD)
     assert all((a == b).all() for a, b in zip(again.levels, tree.levels, strict=True))
+
+
+def test_signals_that_are_known_are_not_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = planted(80, 10)
+    tree = community_tree(graph, METHOD)
+    assert tree.signals is not None
+    known = replace(tree.signals, relation_weight=0.25)
+    monkeypatch.setattr(
+        "hornbeam_kernels.communities.measure_signals", lambda *_, **__: pytest.fail("measured")
+    )
+    lost = np.zeros(int(tree.levels[0].max()) + 1, dtype=bool)
+    again = update_tree(graph, tree.levels, lost, METHOD, signals=known)
+    assert again.signals == known
+    assert again.rows.shape[1] > graph.entity_vectors.shape[1], "the slot of relation types is there"
 
 
 def test_only_communities_that_gain_or_lose_a_member_are_found_anew() -> None:

@@ -9,7 +9,7 @@ from hornbeam.build import BuildReport
 from hornbeam.cli import main
 from hornbeam.errors import UsageError
 from hornbeam.store.ledger import Ledger
-from hornbeam.store.versions import open_current
+from hornbeam.store.versions import open_current, read_version
 from support.building import GRAPH_TABLES, build, delete, table, table_bytes, update, walker
 from support.invariants import check_invariants
 
@@ -263,6 +263,11 @@ def test_an_update_says_how_its_communities_were_found(corpus: Path, index: Path
     carried = clustering(update(index, options=options))
     assert carried["carried_from"] == before
     assert 0 < float(str(carried["drift"])) < 1
+    signals = [
+        read_version(index, version).manifest["communities"]["signals"]
+        for version in (before, open_current(index).version_id)
+    ]
+    assert signals[0] == signals[1], "what was measured is taken over"
     assert clustering(update(index, full=True)) == {"carried_from": None, "drift": 0.0}
     write(corpus, {"lise.txt": "Lise Meitner lived in Vienna."})
     assert clustering(update(index, options={"update": {"max_drift": 0.0}}))["carried_from"] is None
