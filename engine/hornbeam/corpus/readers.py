@@ -121,12 +121,18 @@ def read_changed(
             yield SeenFile(file.source, digest, unchanged=False, whole=whole)
 
 
+_READ_WHOLE = 1 << 16
+
+
 def _digest(file: SourceFile, settings: CorpusSettings) -> str | None:
     """None for what cannot be read, and for what is too large to be: its reader says so."""
     try:
-        if file.path.stat().st_size > settings.max_file_mib * 2**20:
+        size = file.path.stat().st_size
+        if size > settings.max_file_mib * 2**20:
             return None
         with file.path.open("rb") as opened:
+            if size <= _READ_WHOLE:  # `file_digest` makes a buffer of a quarter of a MiB for each
+                return hashlib.sha256(opened.read()).hexdigest()
             return hashlib.file_digest(opened, "sha256").hexdigest()
     except OSError:
         return None

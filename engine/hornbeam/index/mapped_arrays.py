@@ -17,6 +17,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+#: Has no types.
+_format: Any = np.lib.format
 _ALIGNMENT = 64
 #: Of a local header in a zip file: its fixed part, and the extra field that tells sizes beyond 4 GiB.
 _FIXED, _SIZES = 30, 20
@@ -34,7 +36,7 @@ def save_arrays(path: Path, **arrays: NDArray[Any]) -> None:
             padding = -begins % _ALIGNMENT
             info.extra = struct.pack("<HH", _PADDING, padding) + bytes(padding)
             with archive.open(info, "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
+                _format.write_array(member, np.asanyarray(array), allow_pickle=False)
 
 
 def map_arrays(path: Path) -> dict[str, NDArray[Any]]:
@@ -59,10 +61,10 @@ def _mapped(path: Path, file: Any, info: zipfile.ZipInfo) -> NDArray[Any]:
     file.seek(info.header_offset + _LENGTHS_AT)
     name, extra = struct.unpack("<HH", file.read(4))
     file.seek(info.header_offset + _FIXED + name + extra)
-    version = np.lib.format.read_magic(file)
+    version = _format.read_magic(file)
     if version != (1, 0):
         raise ValueError(f"{info.filename} has the array format {version}")
-    shape, in_columns, dtype = np.lib.format.read_array_header_1_0(file)
+    shape, in_columns, dtype = _format.read_array_header_1_0(file)
     if in_columns or dtype.hasobject:
         raise ValueError(f"{info.filename} is no array of numbers, row by row")
     if 0 in shape:  # nothing to map
