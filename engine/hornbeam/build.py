@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hornbeam.corpus import Chunker, Root, ShownSources, read_changed, roots_of
+from hornbeam.corpus.sources import check_holds_files
 from hornbeam.cost.budget import BudgetWatch
 from hornbeam.cost.energy import EnergyMeter
 from hornbeam.evolve.asking import asker_of
@@ -118,6 +119,7 @@ class Build:
         # Before anything is written.
         roots = roots_of(paths)
         files = [path for root in roots for path in root.expand()]
+        check_holds_files(files, paths)
 
         def read(ledger: Ledger, run: int) -> ReadingReport:
             self._remember(ledger, roots)

@@ -45,11 +45,11 @@ from hornbeam.commands.options import (
     SetOption,
     not_empty,
     passive_threads,
-    print_json,
     quiet_libraries,
     settings_of,
 )
 from hornbeam.errors import HornbeamError, Interrupted
+from hornbeam.printing import has_written_json, print_json, say
 from hornbeam.records import Retry
 
 app = typer.Typer(
@@ -98,7 +98,7 @@ def _root(
     if debug:
         os.environ["HORNBEAM_DEBUG"] = "1"
     if version:
-        print(__version__)
+        say(__version__)
         raise typer.Exit
 
 
@@ -206,8 +206,16 @@ def index(
         raise typer.BadParameter(
             "--dry-run estimates the reading of a PATH, not --retry", param_hint="--dry-run"
         )
-    if bool(paths) == bool(retry):
-        raise typer.BadParameter("give either a PATH to read or --retry, not both", param_hint="PATH…")
+    if not paths and not retry:
+        raise typer.BadParameter(
+            "give the folders, files or patterns to read, or --retry to take up chunks again",
+            param_hint="PATH…",
+        )
+    if paths and retry:
+        raise typer.BadParameter(
+            "--retry takes up chunks of the index again and reads no PATH; leave one of the two out",
+            param_hint="--retry",
+        )
     settings = settings_of(
         config,
         changes,
@@ -227,8 +235,6 @@ def index(
     from hornbeam.opening import open_schema
 
     loaded, note = open_schema(index_directory, settings)
-    if schema and settings.extract.tier == "fast":
-        note = f"fast tier: its schema is '{loaded.name}', '{schema}' is for the model tier"
     if dry_run:
         estimating.run_estimate(paths or [], settings, loaded, sample, as_json=as_json, quiet=quiet)
         return
@@ -268,15 +274,17 @@ def search(
     passive_threads()
     from hornbeam.opening import open_knowledge_base
     from hornbeam.retrieve.search import search as retrieve
+    from hornbeam.store.damage import naming_damage
 
     kb, version = open_knowledge_base(index_directory, settings)
-    result = retrieve(kb, text, settings.retrieve)
+    with naming_damage(version):
+        result = retrieve(kb, text, settings.retrieve)
     if as_json:
         print_json(result.to_json() | {"version": version.version_id})
         return
     from hornbeam.retrieve.listing import lines
 
-    print("\n".join(lines(result, settings.retrieve.floor, explain=explain)))
+    say("\n".join(lines(result, settings.retrieve.floor, explain=explain)))
 
 
 @app.command()
@@ -295,7 +303,7 @@ def status(
 
 
 def main() -> None:
-    """Entry point: errors become one line and an exit code."""
+    """Entry point: errors become one line and an exit code; after --json, one JSON document as well."""
     with _one_line_errors():
         try:
             app()
@@ -303,9 +311,13 @@ def main() -> None:
             if stop.code == _INTERRUPTED:
                 kept = "; what was finished is kept, run the same command again to go on"
                 builds = {"index", "update", "delete"} & set(sys.argv[1:3])
-                print("interrupted" + (kept if builds else ""), file=sys.stderr, flush=True)
+                said = "interrupted" + (kept if builds else "")
+                say(said, file=sys.stderr, flush=True)
+                _tell_program("stopped", said, _INTERRUPTED)
                 # The ledger is closed. Threads that wait for a server would hold the process for minutes.
                 os._exit(_INTERRUPTED)
+            if stop.code and (usage := getattr(stop.__context__, "format_message", None)):
+                _tell_program("error", usage(), int(stop.code))  # people were told by typer
             sys.stdout.flush()  # a reader that has gone (`| head`) is met here, not in the interpreter's end
             raise
 
@@ -325,15 +337,25 @@ def _one_line_errors() -> Iterator[None]:
 
 
 def _fail(error: Exception, code: int) -> None:
+    foreseen, stopped = isinstance(error, HornbeamError), isinstance(error, Interrupted)
+    kind = "" if foreseen else f"unexpected {type(error).__name__}: "
+    message = " ".join(str(error).split()) or "no message"
     if os.environ.get("HORNBEAM_DEBUG"):
         traceback.print_exception(error)
-        sys.exit(code)
-    kind = "" if isinstance(error, HornbeamError) else f"unexpected {type(error).__name__}: "
-    message = " ".join(str(error).split()) or "no message"
-    hint = "" if isinstance(error, HornbeamError) else " (run 'hornbeam --debug …' for a traceback)"
-    said = message if isinstance(error, Interrupted) else f"error: {kind}{message}{hint}"
-    print(said, file=sys.stderr, flush=True)
-    if isinstance(error, Interrupted):
+    else:
+        hint = "" if foreseen else " (run 'hornbeam --debug …' for a traceback)"
+        said = message if stopped else f"error: {kind}{message}{hint}"
+        say(said, file=sys.stderr, flush=True)
+    _tell_program("stopped" if stopped else "error", kind + message, code)
+    if stopped:
         # Threads that wait for a server would hold the process for minutes; everything is closed.
         os._exit(code)
     sys.exit(code)
+
+
+def _tell_program(what: str, said: str, code: int) -> None:
+    """The document that a program waits for, where the command came to none of its own."""
+    arguments = sys.argv[1:]
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    if "--json" in options and not has_written_json():
+        print_json({what: said, "exit_code": code})

@@ -13,6 +13,7 @@ from hornbeam.index.hashed_embedder import HashedEmbedder
 from hornbeam.schema.load import load_schema
 from hornbeam.schema.model import GraphSchema
 from hornbeam.settings import Settings
+from hornbeam.store.damage import check_sizes, naming_damage
 from hornbeam.store.schemas import accepted_schema
 from hornbeam.store.versions import Version, open_pinned
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from hornbeam.llm.protocol import LanguageModel
     from hornbeam.retrieve.knowledge_base import KnowledgeBase
     from hornbeam.retrieve.reranking import Reranker
+
+#: Folders of a version that are mapped into memory.
+_OPENED = ("graph", "lexical", "rows", "vectors")
 
 
 def open_schema(index: Path, settings: Settings) -> tuple[GraphSchema, str]:
@@ -34,7 +38,11 @@ def open_schema(index: Path, settings: Settings) -> tuple[GraphSchema, str]:
     from hornbeam.extract.cooccurrence import SCHEMA
 
     if settings.extract.tier == "fast":
-        return load_schema(SCHEMA), ""
+        own = load_schema(SCHEMA)
+        if "schema_file" not in settings.model_fields_set or settings.schema_file == SCHEMA:
+            return own, ""
+        given = load_schema(settings.schema_file)  # not needed now, but meant: a mistake in it is told now
+        return own, f"fast tier: its schema is '{own.name}', '{given.name}' is for the model tier"
     accepted = accepted_schema(index)
     if accepted is None:
         return load_schema(settings.schema_file), ""
@@ -83,7 +91,8 @@ def open_knowledge_base(
         beside: an open one, opened with the same settings; its models are used again where they fit.
 
     Raises:
-        StoreError: no current version, or the embedder is not the one that the vectors were made with.
+        StoreError: no current version, one with a damaged file, or the embedder is not the one that the
+            vectors were made with.
     """
     version = open_pinned(index)
     from hornbeam.retrieve.knowledge_base import KnowledgeBase
@@ -93,7 +102,9 @@ def open_knowledge_base(
         embedder = beside.embedder
     else:
         embedder = embedder_of(version, settings)
-    kb = KnowledgeBase.open(version.directory, embedder, expected_embedder_fingerprint=expected)
+    check_sizes(version, _OPENED)
+    with naming_damage(version):
+        kb = KnowledgeBase.open(version.directory, embedder, expected_embedder_fingerprint=expected)
     if settings.retrieve.rerank == "cross-encoder":
         kb = replace(kb, reranker=_cross_encoder(settings) if beside is None else beside.reranker)
     return kb, version

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from hornbeam.errors import StoreError, UsageError
+from hornbeam.errors import StoreError, UsageError, reason
 from hornbeam.index.embedder import TextEmbedder
 from hornbeam.retrieve.knowledge_base import KnowledgeBase
 from hornbeam.retrieve.search import search
@@ -91,7 +91,7 @@ def read_probes(path: Path) -> tuple[Probe, ...]:
     try:
         lines = path.read_text("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"gates.probes {path}: {error}") from error
+        raise UsageError(f"gates.probes {path}: {reason(error)}") from error
     probes = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -103,7 +103,9 @@ def read_probes(path: Path) -> tuple[Probe, ...]:
             where = ".".join(map(str, problem["loc"])) or "the line"
             raise UsageError(f"gates.probes {path}: line {number}: {where}: {problem['msg']}") from error
         except ValueError as error:
-            raise UsageError(f"gates.probes {path}: line {number}: not valid JSON: {error}") from error
+            raise UsageError(
+                f"gates.probes {path}: line {number}: not valid JSON: {reason(error)}"
+            ) from error
     if not probes:
         raise UsageError(f"gates.probes {path}: there is no question in it")
     return tuple(probes)

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from hornbeam.printing import printable, say
+
 _SECONDS_BETWEEN_LINES = 5.0
 
 
@@ -71,9 +73,9 @@ class Progress:
         if self._quiet:
             return
         if self._live is not None:
-            self._live.console.print(line, highlight=False, markup=False)
+            self._live.console.print(printable(line), highlight=False, markup=False)
         else:
-            print(line, file=sys.stderr, flush=True)
+            say(line, file=sys.stderr, flush=True)
 
 
 class _LiveStage:
@@ -102,7 +104,7 @@ class _LineStage:
         self._done = 0
         self._started = self._printed = time.monotonic()
         if total and not quiet:
-            print(f"{name}: {total} {unit} to do", file=sys.stderr, flush=True)
+            say(f"{name}: {total} {unit} to do", file=sys.stderr, flush=True)
 
     def advance(self, steps: int = 1) -> None:
         self._done += steps
@@ -125,4 +127,4 @@ class _LineStage:
         line += f" {self._unit}, {rate:.1f}/s, {elapsed:.0f} s"
         if self._total is not None and rate > 0 and self._done < self._total:
             line += f", {(self._total - self._done) / rate:.0f} s left"
-        print(line, file=sys.stderr, flush=True)
+        say(line, file=sys.stderr, flush=True)

@@ -19,9 +19,11 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from hornbeam.cost.budget import Budget, parse_budget
-from hornbeam.errors import UsageError
+from hornbeam.errors import UsageError, reason
 
 ENVIRONMENT_PREFIX = "HORNBEAM_"
+#: Of a value that an error quotes.
+_SHOWN_CHARACTERS = 60
 #: Variables with the prefix that are not settings: the settings file, the cache, evaluation data for tests.
 RESERVED_ENVIRONMENT = frozenset(
     {
@@ -95,6 +97,10 @@ class EmbedderSettings(Section):
 class CorpusSettings(Section):
     max_file_mib: int = Field(256, ge=1, description="a larger file is rejected, not read")
     max_pages: int = Field(5000, ge=1, description="pages of one PDF; a longer one is rejected")
+    follow_links: Literal["all", "inside", "none"] = Field(
+        "all",
+        description="links below a folder: inside rejects those that lead out of the paths that were given",
+    )
 
 
 class ChunkSettings(Section):
@@ -467,7 +473,7 @@ def load_settings(
         try:
             _merge(values, tomllib.loads(path.read_text("utf-8")))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise UsageError(f"settings file {path}: {error}") from error
+            raise UsageError(f"settings file {path}: {reason(error)}") from error
     origins: dict[str, str] = {}
     for name, text in environment.items():
         if name.startswith(ENVIRONMENT_PREFIX) and name not in RESERVED_ENVIRONMENT:
@@ -518,21 +524,29 @@ def _explain(error: ValidationError, origins: Mapping[str, str], file: str) -> s
     for problem in error.errors():
         location = [str(part) for part in problem["loc"]]
         dotted = ".".join(location)
-        origin = origins.get(dotted, file)
+        # Of what several values of a section say together, whoever has set one of them.
+        setters = {one for key, one in origins.items() if f"{key}.".startswith(f"{dotted}.")}
+        origin = setters.pop() if len(setters) == 1 else file
+        said = problem["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
         if not location:  # of several sections together
-            problems.append(f"{file}: {problem['msg']}")
+            problems.append(f"{file}: {said}")
         elif problem["type"] == "extra_forbidden":
             known = _known_keys(location[:-1])
             near = difflib.get_close_matches(location[-1], known, n=1, cutoff=0.0)
             hint = f"; did you mean '{'.'.join([*location[:-1], near[0]])}'?" if near else ""
             problems.append(f"{origin}: unknown key '{dotted}'{hint}")
         else:
-            given = f" (got {problem['input']!r})"
+            given = f" (got {_short(problem['input'])})"
             # What is given in place of a whole section may hold the key too.
             if location[-1] == "api_key" or isinstance(problem["input"], dict | list):
                 given = ""
-            problems.append(f"{origin}: '{dotted}': {problem['msg']}{given}")
+            problems.append(f"{origin}: '{dotted}': {said}{given}")
     return "; ".join(problems)
+
+
+def _short(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= _SHOWN_CHARACTERS else f"{shown[:_SHOWN_CHARACTERS]}…"
 
 
 def _known_keys(section: list[str]) -> list[str]:

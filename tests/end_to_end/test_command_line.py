@@ -147,13 +147,15 @@ def test_index_and_query_make_no_network_call(hornbeam: list[str], tmp_path: Pat
 
 
 @pytest.mark.model
-def test_an_empty_folder_and_an_empty_file_give_an_empty_graph(hornbeam: list[str], tmp_path: Path) -> None:
+def test_an_empty_folder_is_a_mistake_and_an_empty_file_gives_an_empty_graph(
+    hornbeam: list[str], tmp_path: Path
+) -> None:
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     index = str(tmp_path / "index")
     empty = run(hornbeam, "index", str(corpus), "--index", index, "--json")
-    assert empty.returncode == 0, empty.stderr
-    assert json.loads(empty.stdout)["documents"]["seen"] == 0
+    assert empty.returncode == 2, empty.stderr
+    assert "there is no file in" in json.loads(empty.stdout)["error"]
     (corpus / "empty.txt").write_text("", "utf-8")
     rejected = run(hornbeam, "index", str(corpus), "--index", index, "--json")
     assert rejected.returncode == 1, rejected.stderr

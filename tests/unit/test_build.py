@@ -169,12 +169,11 @@ def test_rejected_inputs_and_duplicates_are_counted_and_named(corpus: Path, inde
 @pytest.mark.parametrize(
     "texts",
     [
-        {},
         {"a.png": "\x89PNG", "b.zip": "PK"},
         {"a.txt": "?!"},
         {"a.txt": "?! … —\n\n...", "b.txt": "Marie Curie was born in Warsaw."},
     ],
-    ids=["empty folder", "nothing readable", "nothing to name", "one chunk without names"],
+    ids=["nothing readable", "nothing to name", "one chunk without names"],
 )
 def test_a_corpus_with_little_or_nothing_in_it_is_a_version_all_the_same(
     tmp_path: Path, index: Path, texts: dict[str, str]
@@ -188,6 +187,22 @@ def test_a_corpus_with_little_or_nothing_in_it_is_a_version_all_the_same(
     assert report.promoted
     assert report.documents["seen"] == len(texts)
     assert report.chunks["done"] == report.chunks["total"]
+
+
+def test_a_folder_without_a_file_is_a_mistake_and_changes_nothing(
+    tmp_path: Path, corpus: Path, index: Path
+) -> None:
+    empty = tmp_path / "empty"
+    (empty / "deep" / ".hidden").mkdir(parents=True)
+    (empty / "deep" / ".hidden" / "a.txt").write_text("Unseen.")
+    with pytest.raises(UsageError, match=r"there is no file in '.*/empty'"):
+        build(index, [empty])
+    assert not index.exists()
+
+    version = build(index, [corpus]).version
+    with pytest.raises(UsageError, match="there is no file in"):
+        build(index, [empty])
+    assert build(index, [corpus, empty]).version == version
 
 
 def test_a_schema_without_relations_or_attributes_gives_entities_alone(corpus: Path, index: Path) -> None:

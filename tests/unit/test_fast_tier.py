@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hornbeam.build import BuildReport
-from hornbeam.errors import ModelError
+from hornbeam.errors import ModelError, SchemaError
 from hornbeam.llm.protocol import Request
 from hornbeam.llm.unused import UnusedModel
 from hornbeam.opening import open_build_model, open_schema
@@ -103,7 +103,17 @@ def test_the_unused_model_answers_nothing() -> None:
 
 def test_settings_choose_schema_and_model(tmp_path: Path) -> None:
     fast = load_settings(overrides={"extract.tier": "fast", "schema_file": "medical"}, environment={})
-    assert open_schema(tmp_path, fast)[0].name == "cooccurrence"
+    own, note = open_schema(tmp_path, fast)
+    assert (own.name, "'medical' is for the model tier" in note) == ("cooccurrence", True)
+    plain = load_settings(overrides={"extract.tier": "fast"}, environment={})
+    assert open_schema(tmp_path, plain)[1] == ""
+    (tmp_path / "broken.json").write_text("{")
+    for mistaken in ("nowhere.json", str(tmp_path / "broken.json")):
+        with pytest.raises(SchemaError, match=r"nowhere|broken"):
+            open_schema(
+                tmp_path,
+                load_settings(overrides={"extract.tier": "fast", "schema_file": mistaken}, environment={}),
+            )
     assert isinstance(open_build_model(fast), UnusedModel)
     deep = load_settings(overrides={"schema_file": "medical"}, environment={})
     assert open_schema(tmp_path, deep)[0].name == "medical"

@@ -92,7 +92,7 @@ def printed(capsys: pytest.CaptureFixture[str]) -> str:
     [
         "4 seen: 2 indexed, 1 unchanged, 0 duplicates, 1 rejected, 1 changed, 3 removed",
         "papers/[draft].pdf: encrypted PDF",
-        "5: 3 done, 1 degraded, 1 failed (2 were done before, 1 under an older schema)",
+        "5: 3 done, 1 degraded, 1 failed (2 from earlier runs, 1 under an older schema)",
         "1 chunks: relations_cut",
         "a.txt:0-90: failed (model_error)",
         "community k9: the answer was cut",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -152,3 +153,26 @@ def test_the_api_key_is_in_no_dump_repr_fingerprint_or_error() -> None:
 def test_settings_cannot_be_changed_after_they_are_made() -> None:
     with pytest.raises(ValueError, match="frozen"):
         ModelSettings().seed = 1  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"cost.budget": "much"}, "command line: 'cost': 'much' is no budget"),
+        ({"chunk.overlap_tokens": 300}, "overlap_tokens may be at most half"),
+        ({"chunk.max_tokens": "9" * 5000}, "'chunk.max_tokens'"),
+    ],
+)
+def test_a_wrong_value_is_told_without_the_words_of_libraries(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        load_settings(overrides=changes, environment={})
+    told = str(caught.value)
+    assert said in told
+    assert "Value error" not in told
+    assert "sys." not in told
+    assert len(told) < 300
+
+
+def test_a_settings_file_that_is_not_there_is_told_without_a_number(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"no\.toml: No such file or directory$"):
+        load_settings(tmp_path / "no.toml", environment={})

@@ -31,8 +31,9 @@ from hornbeam.answer.loop import answer_question
 from hornbeam.answer.writing import without_marks
 from hornbeam.errors import UsageError
 from hornbeam.llm.protocol import LanguageModel
-from hornbeam.llm.shared import CallerModel, Cancelled, SharedModel
+from hornbeam.llm.shared import CallerModel, Cancelled, OutOfTime, SharedModel
 from hornbeam.settings import Settings
+from hornbeam.store.damage import naming_damage
 
 if TYPE_CHECKING:
     from hornbeam.retrieve.knowledge_base import KnowledgeBase
@@ -96,22 +97,23 @@ class Answer:
         conversation = self.conversation
         standalone = self.question
         try:
-            for event in answer_question(
-                self.session.kb,
-                caller,
-                self.question,
-                retrieve=self.settings.retrieve,
-                answer=self.settings.answer,
-                engine=self.engine,
-                style=answer_style(self.settings),
-                history=() if conversation is None else tuple(conversation.turns),
-            ):
-                if isinstance(event, Asked):
-                    standalone = event.standalone
-                elif isinstance(event, Final) and conversation is not None:
-                    said = "" if event.rejected else without_marks(event.answer)
-                    conversation.turns.append(Turn(standalone, said))
-                yield event
+            with naming_damage(self.session.version, but=(Cancelled, OutOfTime)):
+                for event in answer_question(
+                    self.session.kb,
+                    caller,
+                    self.question,
+                    retrieve=self.settings.retrieve,
+                    answer=self.settings.answer,
+                    engine=self.engine,
+                    style=answer_style(self.settings),
+                    history=() if conversation is None else tuple(conversation.turns),
+                ):
+                    if isinstance(event, Asked):
+                        standalone = event.standalone
+                    elif isinstance(event, Final) and conversation is not None:
+                        said = "" if event.rejected else without_marks(event.answer)
+                        conversation.turns.append(Turn(standalone, said))
+                    yield event
         finally:
             caller.close()
 
@@ -192,7 +194,8 @@ class Session:
         from hornbeam.retrieve.search import search
 
         settings = self.settings.retrieve
-        return search(reranked_by_model(self.kb, self.model.caller(), settings), text, settings, top_k)
+        with naming_damage(self.version, but=(Cancelled, OutOfTime)):
+            return search(reranked_by_model(self.kb, self.model.caller(), settings), text, settings, top_k)
 
     def close(self) -> None:
         """Stop what is under way and close the model."""

@@ -22,6 +22,7 @@ from hornbeam.answer.events import (
     final_json,
     stages_json,
 )
+from hornbeam.printing import on_one_line, say
 from hornbeam.retrieve.evidence import Evidence
 
 _QUOTE_CHARACTERS = 200
@@ -43,24 +44,24 @@ class AnswerPrinter:
     def take(self, event: Event) -> None:
         if isinstance(event, AnswerText):
             if self._stream:
-                print(event.text, end="", flush=True)
+                say(event.text, end="", flush=True)
                 self._written = True
         elif isinstance(event, Final):
             self._print_final(event)
         elif self._stream or self._explain:
             for line in _lines(event, explain=self._explain):
-                print(line, file=sys.stderr, flush=True)
+                say(line, file=sys.stderr, flush=True)
 
     def _print_final(self, final: Final) -> None:
-        print("" if self._written else final.answer, flush=True)
+        say("" if self._written else final.answer, flush=True)
         if final.out_of_time:
-            print("  (the best answer at the deadline)")
+            say("  (the best answer at the deadline)")
         elif final.cut:
-            print("  (cut at the token limit, answer.max_tokens)")
+            say("  (cut at the token limit, answer.max_tokens)")
         for piece in final.citations:
-            print(f"  [{piece.label}] {_place(piece)}")
+            say(f"  [{piece.label}] {_place(piece)}")
             if quote := piece.quote or piece.text:
-                print(f"      “{_short(quote)}”")
+                say(f"      “{_short(quote)}”")
 
 
 def _lines(event: Event, *, explain: bool) -> Iterator[str]:
@@ -112,7 +113,7 @@ def _short(text: str) -> str:
 def _place(piece: Evidence) -> str:
     if piece.source is None:
         return f"{piece.kind} of the graph"
-    return f"{piece.source}:{piece.start}-{piece.end} ({piece.kind})"
+    return f"{on_one_line(piece.source)}:{piece.start}-{piece.end} ({piece.kind})"
 
 
 def answer_json(events: list[Event], mode: str, version: str) -> dict[str, Any]:

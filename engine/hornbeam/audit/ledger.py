@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from hornbeam.audit.findings import Finding
@@ -18,10 +18,10 @@ _EXAMPLES = 5
 _DOCUMENTS_AT_ONCE = 1024
 
 
-def check_segments(index: Path, ledger: Ledger) -> list[Finding]:
+def check_segments(index: Path, names: Collection[str]) -> list[Finding]:
     """Every segment that results lie in is there and has the rows that its name is the hash of."""
     found = []
-    for name in sorted(ledger.segments()):
+    for name in sorted(names):
         try:
             check_segment(index / "segments" / name)
         except StoreError as error:
@@ -54,6 +54,18 @@ def check_results(ledger: Ledger) -> list[Finding]:
         told = f"{len(no_result)} chunks have no result; 'hornbeam index' on the same documents reads them"
         found.append(Finding("results", "ledger.sqlite", told, tuple(no_result[:_EXAMPLES])))
     return found
+
+
+def check_history(ledger: Ledger, version: Version) -> list[Finding]:
+    """A ledger that was lost and made again knows no document until they are all read again."""
+    documents = version.manifest["counts"].get("documents", 0)
+    if ledger.runs.any() or not documents:
+        return []
+    told = (
+        f"knows none of the version's {documents} documents; run 'hornbeam index' on the same paths: what "
+        "was extracted from them is stored, and taken from there"
+    )
+    return [Finding("history", "ledger.sqlite", told)]
 
 
 def check_same_documents(ledger: Ledger, version: Version) -> list[Finding]:

@@ -30,20 +30,43 @@ from hornbeam.resolve.answers import Answers
 from hornbeam.resolve.consolidate import write_graph_tables
 from hornbeam.resolve.separations import read_separations
 from hornbeam.settings import Settings
-from hornbeam.store.disk import sync_directory, sync_file
+from hornbeam.store.disk import file_checksum, sync_directory, sync_file
 from hornbeam.store.ledger import Ledger
 from hornbeam.store.promotions import promote_last
+from hornbeam.store.salvage import rebuild_ledger
 from hornbeam.store.versions import (
     Version,
     begin_version,
     current_version_id,
-    file_checksum,
     read_version,
     rewrite_files,
 )
 
 _COMMUNITY_TABLES = frozenset({"tables/communities.parquet", "tables/community_members.parquet"})
 _MEMORY_MIB = 1024
+
+
+def mend_ledger(index: Path, audit: Audit) -> list[str]:
+    """Make a ledger again that the audit could not read; the caller holds the index's `write_lock`. Returns
+    what was done.
+
+    Raises:
+        StoreError: the index cannot be written.
+    """
+    if audit.checks.get("ledger") != "failed":
+        return []
+    salvage = rebuild_ledger(index)
+    rows = f"{salvage.rows} rows were read from the damaged one, which is kept in {salvage.kept_in}"
+    done = [
+        f"ledger.sqlite: made again; {rows if salvage.kept_in else 'there was none'}; "
+        f"{salvage.results} more results were found in segments"
+    ]
+    if salvage.cut:
+        done.append(
+            f"ledger.sqlite: lost for good, as a whole or in part: {', '.join(salvage.cut)}; a document that "
+            "was deleted and is still in its folder may come back with the next update"
+        )
+    return done
 
 
 def repair_index(

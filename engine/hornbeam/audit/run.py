@@ -9,14 +9,15 @@ import duckdb
 
 from hornbeam.audit.files import check_files
 from hornbeam.audit.findings import Audit, Finding
-from hornbeam.audit.ledger import check_results, check_same_documents, check_segments
+from hornbeam.audit.ledger import check_history, check_results, check_same_documents, check_segments
 from hornbeam.audit.tables import check_tables
-from hornbeam.errors import SchemaError, StoreError
+from hornbeam.errors import SchemaError, StoreError, UnknownVersion
 from hornbeam.index.consistency import check_stores
 from hornbeam.progress import Progress
 from hornbeam.schema.formats import read_schema
-from hornbeam.store.ledger import Ledger, check_is_index
-from hornbeam.store.versions import Version, current_version_id, read_version
+from hornbeam.store.damage import repair_hint
+from hornbeam.store.ledger import Ledger, check_is_index, has_remains
+from hornbeam.store.versions import Version, current_version_id, lost_current, read_version
 
 _NO_TABLES = "skipped: a table or the schema is damaged"
 
@@ -27,10 +28,11 @@ def audit_index(index: Path, version_id: str | None, progress: Progress) -> Audi
         version_id: None for the promoted version.
 
     Raises:
-        StoreError: the directory is no index, or the version that was named cannot be read.
+        StoreError: the directory is no index, or has no version of the id that was named.
     """
-    check_is_index(index)
-    named = version_id or current_version_id(index)
+    if not has_remains(index):  # with them, a ledger that is missing is something to report
+        check_is_index(index)
+    named = current_version_id(index) if version_id is None else version_id
     audit = Audit(str(index), named)
     version = _version(index, named, asked_for=version_id is not None, audit=audit)
     if version is not None:
@@ -45,10 +47,13 @@ def _version(index: Path, named: str | None, *, asked_for: bool, audit: Audit) -
         return None
     try:
         version = read_version(index, named)
-    except StoreError as error:
+    except UnknownVersion:
         if asked_for:
             raise
-        audit.take("current", [Finding("current", "CURRENT", str(error))])
+        audit.take("current", [Finding("current", "CURRENT", lost_current(index, named))])
+        return None
+    except StoreError as error:
+        audit.take("current", [Finding("current", f"versions/{named}/manifest.json", str(error))])
         return None
     audit.take("current", [])
     return version
@@ -89,14 +94,21 @@ def _check_ledger(index: Path, version: Version | None, audit: Audit, progress: 
     progress.say("audit: ledger and segments")
     try:
         with Ledger(index, create=False, read_only=True) as ledger:
-            problem = ledger.integrity()
-            audit.take("ledger", [Finding("ledger", "ledger.sqlite", problem)] if problem else [])
-            if problem:
-                return
-            audit.take("segments", check_segments(index, ledger))
+            if problem := ledger.integrity():
+                raise StoreError(
+                    f"{index / 'ledger.sqlite'} is damaged ({problem}); {repair_hint(index)}: it saves what "
+                    "can be read and finds the stored results again"
+                )
+            audit.take("ledger", [])
+            audit.take("segments", check_segments(index, ledger.segments()))
             audit.take("results", check_results(ledger))
             tables_are_read = not any(name.startswith("tables/") for name in audit.damaged())
             if version is not None and tables_are_read and ledger.runs.made_last(version.version_id):
                 audit.take("same_documents", check_same_documents(ledger, version))
+            if version is not None:
+                audit.take("history", check_history(ledger, version))
     except StoreError as error:
         audit.take("ledger", [Finding("ledger", "ledger.sqlite", str(error))])
+        folder = index / "segments"
+        there = {path.name for path in folder.glob("*.parquet")} if folder.is_dir() else set()
+        audit.take("segments", check_segments(index, there))

@@ -15,10 +15,10 @@ from hornbeam.commands.options import (
     ModelOption,
     PredictionsOption,
     SetOption,
-    print_json,
     quiet_libraries,
     settings_of,
 )
+from hornbeam.printing import print_json, say
 
 if TYPE_CHECKING:
     from hornbeam.answer.inquiry import Style
@@ -179,8 +179,8 @@ def make_anonymity(
     if as_json:
         print_json(report | {"version": version.version_id})
         return
-    print("\n".join(f"{name:20} {value}" for name, value in report.items() if name != "files"))
-    print(
+    say("\n".join(f"{name:20} {value}" for name, value in report.items() if name != "files"))
+    say(
         f"now: hornbeam index {report['files']['documents.jsonl']} --index DIR, and `score {out} --index DIR`"
     )
 
@@ -241,7 +241,7 @@ def score_anonymity(
         return
     for name in ("tag", "reversion", "abstention"):
         if report[name] is not None:
-            print(f"{name:12}" + "  ".join(f"{key} {value}" for key, value in report[name].items()))
+            say(f"{name:12}" + "  ".join(f"{key} {value}" for key, value in report[name].items()))
 
 
 def _short_style(settings: Settings) -> Style:

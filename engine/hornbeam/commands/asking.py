@@ -15,10 +15,10 @@ from hornbeam.commands.options import (
     ModelOption,
     SetOption,
     not_empty,
-    print_json,
     quiet_libraries,
     settings_of,
 )
+from hornbeam.printing import print_json
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "": 1.0}
 

@@ -11,10 +11,10 @@ from hornbeam.commands.options import (
     IndexOption,
     JsonOption,
     SetOption,
-    print_json,
     quiet_libraries,
     settings_of,
 )
+from hornbeam.printing import print_json, say
 
 _SHOWN = 20
 
@@ -45,33 +45,31 @@ def audit(
     with Progress(quiet=quiet) as progress:
         found = audit_index(index_directory, version, progress)
         if repair and not found.sound:
-            from hornbeam.audit.repair import repair_index
+            from hornbeam.audit.repair import mend_ledger, repair_index
             from hornbeam.opening import embedder_of
             from hornbeam.store.disk import explained
             from hornbeam.store.ledger import Ledger
             from hornbeam.store.lock import write_lock
 
-            with (
-                explained(index_directory),
-                write_lock(index_directory),
-                Ledger(index_directory, create=False) as ledger,
-            ):
-                done = repair_index(
-                    index_directory, ledger, found, lambda it: embedder_of(it, settings), progress
-                )
+            with explained(index_directory), write_lock(index_directory):
+                done = mend_ledger(index_directory, found)
+                with Ledger(index_directory, create=False) as ledger:
+                    done += repair_index(
+                        index_directory, ledger, found, lambda it: embedder_of(it, settings), progress
+                    )
             found = audit_index(index_directory, version, progress)
             found.repaired = done
     if as_json:
         print_json(found.to_json())
     else:
         for line in found.repaired:
-            print(f"repaired     {line}")
+            say(f"repaired     {line}")
         for finding in found.findings[:_SHOWN]:
-            print(f"wrong        {finding.line()}")
+            say(f"wrong        {finding.line()}")
         if len(found.findings) > _SHOWN:
-            print(f"…            and {len(found.findings) - _SHOWN} more; --json lists all")
+            say(f"…            and {len(found.findings) - _SHOWN} more; --json lists all")
         passed = sum(state == "passed" for state in found.checks.values())
         skipped = [name for name, state in found.checks.items() if state.startswith("skipped")]
         tail = f", skipped: {', '.join(skipped)}" if skipped else ""
-        print(f"audit        {passed} of {len(found.checks)} checks passed, version {found.version}{tail}")
+        say(f"audit        {passed} of {len(found.checks)} checks passed, version {found.version}{tail}")
     raise typer.Exit(0 if found.sound else 1)

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from hornbeam.commands.options import IndexOption, JsonOption, print_json
+from hornbeam.commands.options import IndexOption, JsonOption
+from hornbeam.printing import print_json, say
 
 app = typer.Typer(help="Look at merges of names, and undo them.", no_args_is_help=True)
 
@@ -42,12 +43,12 @@ def entities_merges(
     for merge in merges:
         where = f"in {merge.document_id}" if merge.document_id else "everywhere"
         other_type = f" ({merge.merged_type})" if merge.merged_type != merge.type else ""
-        print(f"{merge.merge_id}  {merge.name} ({merge.type}) = {merge.merged_name}{other_type}, {where}")
-        print(f"  {merge.kind} {merge.score:.2f}, chunk {merge.chunk_id}:{merge.start}-{merge.end}")
+        say(f"{merge.merge_id}  {merge.name} ({merge.type}) = {merge.merged_name}{other_type}, {where}")
+        say(f"  {merge.kind} {merge.score:.2f}, chunk {merge.chunk_id}:{merge.start}-{merge.end}")
     for one in log.undone:
-        print(f"{one.merge_id}  undone: {one.name} ({one.type}) is not {one.other_name} ({one.other_type})")
+        say(f"{one.merge_id}  undone: {one.name} ({one.type}) is not {one.other_name} ({one.other_type})")
     if not merges and not log.undone:
-        print("no merges")
+        say("no merges")
 
 
 @app.command("undo")
@@ -78,10 +79,8 @@ def entities_undo(
         return
     for separation in changed:
         verb = "may be" if allow else "is not"
-        print(
-            f"{separation.name} ({separation.type}) {verb} {separation.other_name} ({separation.other_type})"
-        )
-    print(
+        say(f"{separation.name} ({separation.type}) {verb} {separation.other_name} ({separation.other_type})")
+    say(
         f"kept; run 'hornbeam index' with the same paths and --index {index_directory} to build a version "
         "with it: no text is extracted again"
     )

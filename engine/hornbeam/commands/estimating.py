@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hornbeam.commands.options import print_json, quiet_libraries
+from hornbeam.commands.options import quiet_libraries
+from hornbeam.printing import print_json, say
 from hornbeam.schema.model import GraphSchema
 from hornbeam.settings import Settings
 
@@ -31,4 +32,4 @@ def run_estimate(
     if as_json:
         print_json(found)
     else:
-        print("\n".join(lines(found)))
+        say("\n".join(lines(found)))

@@ -17,10 +17,10 @@ from hornbeam.commands.options import (
     PredictionsOption,
     SetOption,
     passive_threads,
-    print_json,
     quiet_libraries,
     settings_of,
 )
+from hornbeam.printing import print_json, say
 
 app = typer.Typer(help="Measure against known answers.", no_args_is_help=True)
 
@@ -237,7 +237,7 @@ def evaluate_extraction(
     if as_json:
         print_json(report)
     else:
-        print("\n".join(f"{name:16} {value}" for name, value in report.items()))
+        say("\n".join(f"{name:16} {value}" for name, value in report.items()))
     raise typer.Exit(1 if any(report[fault] for fault in FAULTS) else 0)
 
 

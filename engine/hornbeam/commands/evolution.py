@@ -14,10 +14,10 @@ from hornbeam.commands.options import (
     JsonOption,
     ModelOption,
     SetOption,
-    print_json,
     quiet_libraries,
     settings_of,
 )
+from hornbeam.printing import print_json, say
 
 if TYPE_CHECKING:
     from hornbeam.evolve.accepting import JudgedProposal, Proposed
@@ -85,9 +85,9 @@ def schema_accept(
         print_json(accepted.to_json())
         return
     for line in accepted.schema.changes:
-        print(line)
-    print(f"{accepted.schema.name}, version {accepted.schema.version}: {accepted.path}")
-    print("the next 'hornbeam index' without --schema uses it; 'hornbeam schema undo' goes back")
+        say(line)
+    say(f"{accepted.schema.name}, version {accepted.schema.version}: {accepted.path}")
+    say("the next 'hornbeam index' without --schema uses it; 'hornbeam schema undo' goes back")
 
 
 @app.command("undo")
@@ -102,7 +102,7 @@ def schema_undo(index_directory: IndexOption, as_json: JsonOption = False) -> No
     if as_json:
         print_json({"undone": undone.version, "schema": current.name, "version": current.version})
         return
-    print(f"{current.name}, version {current.version} instead of {undone.version}")
+    say(f"{current.name}, version {current.version} instead of {undone.version}")
 
 
 @app.command("bootstrap")
@@ -146,14 +146,14 @@ def schema_bootstrap(
     if as_json:
         print_json(result.to_json() | {"file": str(output)})
         return
-    print("\n".join(result.lines()))
-    print(f"{output}: look it over before you use it")
+    say("\n".join(result.lines()))
+    say(f"{output}: look it over before you use it")
 
 
 def _print_proposals(proposed: Proposed, *, show_all: bool) -> None:
     passing = [each for each in proposed.proposals if each.passes]
     refused = [each for each in proposed.proposals if not each.passes]
-    print(
+    say(
         f"proposed to {proposed.schema.name}, version {proposed.schema.version}: "
         f"{len(passing)} pass the gates"
     )
@@ -162,9 +162,9 @@ def _print_proposals(proposed: Proposed, *, show_all: bool) -> None:
     if show_all:
         for each in refused:
             _print_proposal(each)
-            print(f"    refused: {'; '.join(each.objections)}")
+            say(f"    refused: {'; '.join(each.objections)}")
     elif refused:
-        print(f"{len(refused)} more did not pass; --all shows them and why")
+        say(f"{len(refused)} more did not pass; --all shows them and why")
 
 
 def _print_proposal(judged: JudgedProposal) -> None:
@@ -176,11 +176,11 @@ def _print_proposal(judged: JudgedProposal) -> None:
         ends = f"({'|'.join(proposal.domain)}) {proposal.value_kind}"
     near = f", nearest {proposal.nearest} {proposal.similarity:.2f}" if proposal.nearest else ""
     also = f", also {', '.join(proposal.also)}" if proposal.also else ""
-    print(
+    say(
         f"{proposal.kind} {proposal.name}{ends}: support {proposal.support}, "
         f"confidence {proposal.confidence:.2f}{near}{also}"
     )
     for example in proposal.examples[:_EXAMPLES_SHOWN]:
         surfaces = " → ".join(" ".join(place.surface.split()) for place in example.places)
         places = ", ".join(f"{place.start}-{place.end}" for place in example.places)
-        print(f"    {surfaces}  ({example.chunk_id}:{places}, {example.confidence:.2f})")
+        say(f"    {surfaces}  ({example.chunk_id}:{places}, {example.confidence:.2f})")

@@ -14,10 +14,10 @@ from hornbeam.commands.options import (
     IndexOption,
     JsonOption,
     SetOption,
-    print_json,
     quiet_libraries,
     settings_of,
 )
+from hornbeam.printing import print_json, say
 
 if TYPE_CHECKING:
     from hornbeam.importing import Reader
@@ -141,16 +141,19 @@ def export(
 ) -> None:
     """Write a version for another system: tables, GraphML, Neo4j, JSON lines, Microsoft GraphRAG."""
     from hornbeam.exchange.writing import export_version
+    from hornbeam.store.damage import check_sizes, naming_damage
     from hornbeam.store.versions import open_pinned, read_version
 
-    opened = read_version(index_directory, version) if version else open_pinned(index_directory)
-    written = export_version(opened.directory, form.value, target)
+    opened = open_pinned(index_directory) if version is None else read_version(index_directory, version)
+    check_sizes(opened, ("tables",))
+    with naming_damage(opened):
+        written = export_version(opened.directory, form.value, target)
     if as_json:
         files = {str(path): path.stat().st_size for path in written}
         print_json({"version": opened.version_id, "format": form.value, "files": files})
     else:
         for path in written:
-            print(path)
+            say(path)
 
 
 def _import(
@@ -178,7 +181,7 @@ def _import(
     else:
         counted = (f"{count} {name.replace('_', ' ')}" for name, count in report["import"].items() if count)
         chosen = report["embedder"]
-        print(
+        say(
             f"import       {', '.join(counted)}; vectors by {chosen['name']} ({chosen['reason']})", flush=True
         )
         render_report(report, index)

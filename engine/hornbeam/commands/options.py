@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from hornbeam.printing import print_json as print_json  # commands take it from here or from there
 from hornbeam.settings import Settings, load_settings
 
 IndexOption = Annotated[Path, typer.Option("--index", metavar="DIR", help="The index directory.")]
@@ -114,7 +114,3 @@ def passive_threads() -> None:
     busy neighbours). Not where vLLM runs: there the waking costs more (64 chunks 81 → over 200 s).
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-
-
-def print_json(document: Any) -> None:
-    print(json.dumps(document, ensure_ascii=False, indent=2))

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from hornbeam.commands.options import ConfigOption, JsonOption, SetOption, print_json, settings_of
+from hornbeam.commands.options import ConfigOption, JsonOption, SetOption, settings_of
+from hornbeam.printing import print_json, say
 
 app = typer.Typer(help="Look at the prompts of a build, write them out to change them.", no_args_is_help=True)
 
@@ -24,8 +25,8 @@ def prompts_list(config: ConfigOption = None, changes: SetOption = None, as_json
         print_json({"version": prompts.version, "languages": prompts.languages, "prompts": listed})
         return
     for entry in listed:
-        print(f"{entry['language']}/{entry['task']:<14} {entry['version']}  {entry['origin']}")
-    print(f"{'all together':<17} {prompts.version}")
+        say(f"{entry['language']}/{entry['task']:<14} {entry['version']}  {entry['origin']}")
+    say(f"{'all together':<17} {prompts.version}")
 
 
 @app.command("show")
@@ -41,7 +42,7 @@ def prompts_show(
 
     if task not in TASKS:
         raise UsageError(f"no task '{task}'; there are {', '.join(TASKS)}")
-    print(load_prompts(settings_of(config, changes, {}).prompts).text(task, language).content)
+    say(load_prompts(settings_of(config, changes, {}).prompts).text(task, language).content)
 
 
 @app.command("write")
@@ -59,4 +60,4 @@ def prompts_write(
     if as_json:
         print_json({"written": [str(path) for path in written]})
         return
-    print(f"{len(written)} files below {folder}; use them with --set prompts.directory={folder}")
+    say(f"{len(written)} files below {folder}; use them with --set prompts.directory={folder}")

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from hornbeam.commands.options import IndexOption, JsonOption, print_json
+from hornbeam.commands.options import IndexOption, JsonOption
+from hornbeam.printing import print_json, say
 
 
 def purge(
@@ -36,11 +37,11 @@ def purge(
     if as_json:
         print_json(asdict(done))
     else:
-        print(
+        say(
             f"{done.documents} deleted documents, {done.results} results and {len(done.versions)} versions "
             f"erased, {done.segments} segments replaced, {done.bytes / 2**20:.1f} MiB freed"
         )
         for line in done.left:
-            print(f"not erased: {line}")
+            say(f"not erased: {line}")
     if done.left:
         raise typer.Exit(1)

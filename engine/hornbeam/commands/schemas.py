@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from hornbeam.commands import evolution
-from hornbeam.commands.options import ConfigOption, JsonOption, SetOption, print_json, settings_of
+from hornbeam.commands.options import ConfigOption, JsonOption, SetOption, settings_of
+from hornbeam.printing import print_json, say
 
 app = typer.Typer(help="Look at schemas, compare them, let them grow.", no_args_is_help=True)
 app.add_typer(evolution.app)
@@ -26,14 +27,14 @@ def schema_show(
     if as_json:
         print_json(schema.to_dict())
         return
-    print(f"{schema.name}, version {schema.version}")
+    say(f"{schema.name}, version {schema.version}")
     for title, lines in (
         ("Entity types", entity_lines(schema)),
         ("Relation types (head, tail)", relation_lines(schema)),
         ("Attribute types", attribute_lines(schema)),
     ):
-        print(f"\n{title} ({len(lines)}):")
-        print("\n".join(f"  {line}" for line in lines))
+        say(f"\n{title} ({len(lines)}):")
+        say("\n".join(f"  {line}" for line in lines))
 
 
 @app.command("check")
@@ -42,7 +43,7 @@ def schema_check(file: Annotated[str, typer.Argument(help="A schema file.", show
     from hornbeam.schema import load_schema
 
     schema = load_schema(file)
-    print(
+    say(
         f"{file}: {len(schema.entity_types)} entity types, {len(schema.relation_types)} relation types, "
         f"{len(schema.attribute_types)} attribute types"
     )
@@ -53,7 +54,7 @@ def schema_list() -> None:
     """Name the seed schemas."""
     from hornbeam.schema import seed_schemas
 
-    print("\n".join(seed_schemas()))
+    say("\n".join(seed_schemas()))
 
 
 @app.command("diff")
@@ -94,8 +95,8 @@ def schema_diff(
         ]
         print_json({"before": sides[0], "after": sides[1], "changes": [each.model_dump() for each in found]})
         return
-    print(f"--- {before.name}, version {before.version}\n+++ {after.name}, version {after.version}")
-    print("\n".join(line for change in found for line in change.lines()) or "the same types")
+    say(f"--- {before.name}, version {before.version}\n+++ {after.name}, version {after.version}")
+    say("\n".join(line for change in found for line in change.lines()) or "the same types")
 
 
 @app.command("import")
@@ -114,7 +115,7 @@ def schema_import(
 
     schema = load_schema(file)
     write_schema(schema, output)
-    print(
+    say(
         f"{output}: {len(schema.entity_types)} entity types, {len(schema.relation_types)} relation types, "
         f"{len(schema.attribute_types)} attribute types"
     )

@@ -7,6 +7,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -17,10 +18,10 @@ from hornbeam.commands.options import (
     JsonOption,
     ModelOption,
     SetOption,
-    print_json,
     quiet_libraries,
     settings_of,
 )
+from hornbeam.printing import print_json, say
 
 if TYPE_CHECKING:
     from socket import socket
@@ -37,6 +38,8 @@ KeysOption = Annotated[
     ),
 ]
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
+#: A name, an address, or an IPv6 address as `urlsplit` gives it.
+_HOST = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?\.?|[0-9a-f:.]*:[0-9a-f:.]*")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -73,6 +76,7 @@ def serve(
 ) -> None:
     """Serve indexes over HTTP: questions streamed, searches, the graph, versions, OpenAI's chat interface."""
     directories = _named(index_directories)
+    sites = [_origin(one) for one in origins or ()]
     settings = settings_of(config, changes, {"model.path": model, "device": device})
     quiet_libraries()
     try:
@@ -100,11 +104,11 @@ def serve(
     try:
         indexes = open_indexes(directories, settings)
         server = Server(indexes, open_model(settings), settings, ring, loopback=host in _LOOPBACK)
-        app = create_app(server, origins or ())
+        app = create_app(server, sites)
         logging.basicConfig(stream=sys.stderr, format="%(message)s", level=logging.WARNING)
         logging.getLogger("hornbeam.serve").setLevel(logging.INFO)
         where = f"http://{'[' + host + ']' if ':' in host else host}:{listening.getsockname()[1]}"
-        print(f"serving {', '.join(indexes)} on {where}", file=sys.stderr, flush=True)
+        say(f"serving {', '.join(indexes)} on {where}", file=sys.stderr, flush=True)
         settled = uvicorn.Config(
             app,
             log_config=None,
@@ -174,7 +178,7 @@ def keys_add(
     if as_json:
         print_json({"key": secret} | _told(key))
     else:
-        print(secret)
+        say(secret)
 
 
 @app.command("list")
@@ -190,9 +194,9 @@ def keys_list(keys: KeysOption = None, as_json: JsonOption = False) -> None:
         made = time.strftime("%Y-%m-%d", time.localtime(key.created))
         scopes = {"read": key.read, "operate": key.operate}
         told = "; ".join(f"{scope} {', '.join(names)}" for scope, names in scopes.items() if names)
-        print(f"{key.key_id}  {made}  {key.name}: {told}")
+        say(f"{key.key_id}  {made}  {key.name}: {told}")
     if not found:
-        print("no keys")
+        say("no keys")
 
 
 @app.command("remove")
@@ -208,7 +212,7 @@ def keys_remove(
     if as_json:
         print_json({"removed": _told(removed)})
     else:
-        print(f"removed {removed.key_id}, {removed.name}")
+        say(f"removed {removed.key_id}, {removed.name}")
 
 
 def _not_installed(error: ModuleNotFoundError) -> Exception:
@@ -241,6 +245,25 @@ def _named(given: list[str]) -> dict[str, Path]:
             )
         directories[name] = path
     return directories
+
+
+def _origin(given: str) -> str:
+    """As browsers send it: scheme, host and a port that is not the scheme's own; no path."""
+    parts = urlsplit(given.strip())
+    try:
+        port = parts.port
+    except ValueError:
+        port = -1
+    host = parts.hostname or ""
+    rest = parts.path.rstrip("/") or parts.query or parts.fragment or parts.username is not None
+    if parts.scheme not in ("http", "https") or not _HOST.fullmatch(host) or rest or port == -1:
+        raise typer.BadParameter(
+            f"'{given}' is no origin; write scheme, host and port, e.g. https://example.org:8443",
+            param_hint="--cors-origin",
+        )
+    usual = {"http": 80, "https": 443}[parts.scheme]
+    shown = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{shown}" + ("" if port in (None, usual) else f":{port}")
 
 
 def _listen(host: str, port: int) -> socket:

@@ -13,10 +13,10 @@ from hornbeam.commands.options import (
     JsonOption,
     ModelOption,
     SetOption,
-    print_json,
     quiet_libraries,
     settings_of,
 )
+from hornbeam.printing import print_json, say
 
 
 def tune(
@@ -126,9 +126,9 @@ def tune(
         print_json(report)
         return
     progress = report["progress"]
-    print(
+    say(
         f"{output}: step {progress['best_step']} of {progress['step']}, held-out loss "
         f"{progress['best_loss']:.3f}; ended: {progress['ended']}"
     )
     for name, value in report["scores"].items():
-        print(f"{name:40} {value}")
+        say(f"{name:40} {value}")

@@ -20,10 +20,10 @@ from hornbeam.commands.options import (
     ModelOption,
     PriceOption,
     SetOption,
-    print_json,
     quiet_libraries,
     settings_of,
 )
+from hornbeam.printing import print_json
 
 if TYPE_CHECKING:
     from hornbeam.build import Build, BuildReport
@@ -187,8 +187,8 @@ def run_build(
     language_model = open_build_model(settings)
     try:
         with Progress(quiet=quiet) as progress, stop_on_signal() as stop:
-            if note:
-                progress.say(note)
+            for line in filter(None, (note, _fast_tier_note(settings))):
+                progress.say(line)
             build = Build(index, settings, schema, language_model, open_embedder(settings), progress, stop)
             report = work(build)
     finally:
@@ -198,3 +198,9 @@ def run_build(
     else:
         render_report(build.to_json(), index)
     raise typer.Exit(report.exit_code)
+
+
+def _fast_tier_note(settings: Settings) -> str:
+    if settings.extract.tier != "fast" or settings.model.path is None:
+        return ""
+    return f"fast tier: of the model {settings.model.path} the tokenizer alone is used, to cut the chunks"

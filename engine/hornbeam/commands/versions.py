@@ -12,9 +12,9 @@ from hornbeam.commands.options import (
     IndexOption,
     JsonOption,
     SetOption,
-    print_json,
     settings_of,
 )
+from hornbeam.printing import print_json, say
 
 VersionArgument = Annotated[
     str, typer.Argument(metavar="VERSION", help="A version's id.", show_default=False)
@@ -67,12 +67,12 @@ def versions(
         counts = entry["counts"]
         refused = f"  refused: {', '.join(entry['refused'])}" if entry["refused"] else ""
         sizes = ", ".join(f"{counts[what]} {what}" for what in ("documents", "entities", "relations"))
-        print(f"{mark} {entry['version']}  {made}  {sizes}, {entry['bytes'] / 2**20:.1f} MiB{refused}")
+        say(f"{mark} {entry['version']}  {made}  {sizes}, {entry['bytes'] / 2**20:.1f} MiB{refused}")
     for entry in found["unreadable"]:
-        print(f"! {entry['version']}  {entry['reason']}")
+        say(f"! {entry['version']}  {entry['reason']}")
     if told := pruned.get("pruned"):
         gone = f"{len(told['versions'])} versions and {len(told['segments'])} segments removed"
-        print(f"{gone}, {told['bytes'] / 2**20:.1f} MiB; {len(told['in_use'])} old versions are in use")
+        say(f"{gone}, {told['bytes'] / 2**20:.1f} MiB; {len(told['in_use'])} old versions are in use")
 
 
 def promote(
@@ -126,20 +126,20 @@ def diff(
     for kind in ("documents", "entities", "relations", "attributes", "merges", "communities"):
         counts = found[kind]
         told = ", ".join(f"{counts[what]} {what}" for what in ("added", "removed", "changed", "unchanged"))
-        print(f"{kind:<16} {told}")
+        say(f"{kind:<16} {told}")
         for sign, what in (("+", "added"), ("-", "removed"), ("~", "changed")):
             for one in counts["examples"][what]:
-                print(f"  {sign} {one}")
+                say(f"  {sign} {one}")
     for kind, types in found["types"].items():
         for sign, what in (("+", "added"), ("-", "removed"), ("~", "changed")):
             for one in types[what]:
-                print(f"{kind.replace('_', ' '):<16} {sign} {one}")
+                say(f"{kind.replace('_', ' '):<16} {sign} {one}")
     if found["communities"]["ari"] is not None:
-        print(f"{'agreement':<16} {found['communities']['ari']:.3f} (adjusted Rand index of the leaves)")
+        say(f"{'agreement':<16} {found['communities']['ari']:.3f} (adjusted Rand index of the leaves)")
 
 
 def _tell(before: str | None, now: str, as_json: bool) -> None:
     if as_json:
         print_json({"before": before, "current": now})
     else:
-        print(f"current version {now}" + (f", before {before}" if before and before != now else ""))
+        say(f"current version {now}" + (f", before {before}" if before and before != now else ""))

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from hornbeam.corpus.normalise import whole_characters
+
 #: What the statistics see. charset-normalizer takes about 1 s for 100 kB of a legacy encoding.
 SAMPLE_BYTES = 24 * 1024
 #: Where the marks of a binary file, a byte-order mark and a declaration are looked for.
@@ -97,7 +99,7 @@ def decode(data: bytes) -> Decoded:
     """
     for encoding, errors in _candidates(data[:HEAD_BYTES], [data]):
         try:
-            return Decoded(data.decode(encoding, errors), encoding)
+            return Decoded(whole_characters(data.decode(encoding, errors)), encoding)
         except (UnicodeDecodeError, LookupError):
             continue
     raise NotText("text in an unknown encoding")
@@ -139,11 +141,12 @@ def _candidates(head: bytes, blocks: Iterable[bytes]) -> Iterator[tuple[str, str
     for mark, codec in _BOMS:
         if head.startswith(mark):
             yield codec, "strict"
-            if codec == "utf-8-sig":
+            if codec == "utf-8-sig" or (codec == "utf-16" and _is_text(_decoded(head, codec))):
                 yield codec, "replace"
             raise NotText(f"not text: starts like {codec} but is none")
     if wide := _wide_unicode(head):
         yield wide, "strict"
+        yield wide, "replace"
     if reason := binary_reason(head):
         raise NotText(reason)
     if b"\x1b$" in head or b"\x1b(" in head:  # ISO-2022 is made of ASCII bytes, so it would pass as UTF-8
@@ -152,6 +155,7 @@ def _candidates(head: bytes, blocks: Iterable[bytes]) -> Iterator[tuple[str, str
     if b"~{" in head and b"~}" in head and head.isascii():
         yield "hz", "strict"
     yield "utf-8", "strict"
+    yield "utf-8", "surrogatepass"  # halves of pairs, each written for itself (CESU-8, old Java and MySQL)
     damage = _utf8_damage(blocks)
     if damage is not None and damage <= _MAX_DAMAGE:
         yield "utf-8", "replace"
@@ -202,15 +206,27 @@ def _wide_unicode(head: bytes) -> str | None:
             return codec
     even, odd = head[0::2].count(0), head[1::2].count(0)
     few, many = sorted((even, odd))
-    # Spaces, digits and line ends make NULs in one half of the pairs; in text the other half has none. Where
-    # most bytes look like ASCII, it is Latin text, of which nearly every pair has a NUL, or none at all.
-    ascii_share = sum(0x20 <= byte < 0x7F for byte in head) / len(head)
-    if few > 0.01 * many or many < (0.2 if ascii_share > 0.6 else 0.002) * len(head) / 2:
+    # Spaces, digits and line ends make NULs in one half of the pairs; in text the other half has none.
+    if few > 0.01 * many or many < 0.002 * len(head) / 2:
+        return None
+    # Of Chinese a third of the pairs without a NUL look like two ASCII characters, of other scripts none; of
+    # ASCII text with NULs between its words all.
+    pairs = [pair for pair in zip(head[0::2], head[1::2], strict=True) if 0 not in pair]
+    ascii_pairs = sum(0x20 <= first < 0x7F and 0x20 <= second < 0x7F for first, second in pairs)
+    if ascii_pairs > 0.6 * len(pairs):
         return None
     codec = "utf-16-le" if odd > even else "utf-16-be"
-    text = head.decode(codec, "replace")
-    suspicious = len(_CONTROL_TEXT.findall(text)) + text[:-1].count("\ufffd")
-    return codec if suspicious <= 0.01 * len(text) else None
+    return codec if _is_text(_decoded(head, codec)) else None
+
+
+def _decoded(head: bytes, codec: str) -> str:
+    """Without what the end of the sample has cut."""
+    return head.decode(codec, "replace").removesuffix("\ufffd")
+
+
+def _is_text(decoded: str) -> bool:
+    suspicious = len(_CONTROL_TEXT.findall(decoded)) + decoded.count("\ufffd")
+    return suspicious <= 0.01 * len(decoded)
 
 
 def _utf8_damage(blocks: Iterable[bytes]) -> float | None:

@@ -39,14 +39,20 @@ def normalise(text: str) -> str:
     newline and tab, no byte-order mark, U+FFFD for lone surrogates, no spaces at line ends, at most one
     blank line in a row, no white space around the whole.
     """
-    if _SURROGATE.search(text):
-        text = _PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
-        text = _SURROGATE.sub("\ufffd", text)
+    text = whole_characters(text)
     if _NEEDS_TRANSLATION.search(text):
         text = text.replace("\r\n", "\n").translate(_TRANSLATION)
     text = unicodedata.normalize("NFC", text)
     text = "\n".join(line.rstrip() for line in text.split("\n"))
     return _BLANK_LINES.sub("\n\n", text).strip()
+
+
+def whole_characters(text: str) -> str:
+    """Halves of surrogate pairs joined; those without their other half become U+FFFD."""
+    if not _SURROGATE.search(text):
+        return text
+    text = _PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
+    return _SURROGATE.sub("\ufffd", text)
 
 
 def one_line(text: str, limit: int = 200) -> str:

@@ -92,7 +92,7 @@ def read_corpus(paths: Sequence[Path | str], settings: CorpusSettings) -> Iterat
 
 
 def _read_all(paths: Sequence[Path], settings: CorpusSettings) -> Iterator[Document | Rejection]:
-    for file in walk(paths):
+    for file in walk(paths, settings.follow_links):
         if isinstance(file, Rejection):
             yield file
         else:
@@ -105,7 +105,7 @@ def read_changed(
     """Like `read_corpus`, of existing paths, but a file whose bytes are those of `known_digest(source)` is
     not parsed again. The digest is taken before the file is read: if it changes meanwhile, the next run reads
     it again."""
-    for file in walk(paths):
+    for file in walk(paths, settings.follow_links):
         if isinstance(file, Rejection):
             yield file
             continue

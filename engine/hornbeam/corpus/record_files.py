@@ -15,6 +15,7 @@ from typing import Any
 
 from hornbeam.corpus.encoding import decode, file_encoding
 from hornbeam.corpus.extracted import Extracted, RejectedRecord, UnusableFile
+from hornbeam.errors import reason
 
 TEXT_FIELDS = ("text", "content", "body", "passage", "abstract", "context", "paragraph")
 TITLE_FIELDS = ("title", "name", "headline")
@@ -40,11 +41,11 @@ def read_json(path: Path) -> Results:
         if error.msg == "Extra data" and _is_json(text.lstrip().split("\n", 1)[0]):
             yield from read_json_lines(path)
             return
-        raise UnusableFile(f"not valid JSON: {error}") from error
+        raise UnusableFile(f"not valid JSON: {reason(error)}") from error
     except RecursionError as error:
         raise UnusableFile("not valid JSON: nested too deeply") from error
     except ValueError as error:  # a number of more than 4,300 digits
-        raise UnusableFile(f"not valid JSON: {error}") from error
+        raise UnusableFile(f"not valid JSON: {reason(error)}") from error
     if isinstance(value, list):
         for number, item in enumerate(value, 1):
             yield from _from_value(item, str(number))
@@ -89,7 +90,7 @@ def _from_json_line(line: bytes, number: str) -> Results:
     except RecursionError:
         yield RejectedRecord(number, "not valid JSON: nested too deeply")
     except ValueError as error:  # a number of more than 4,300 digits
-        yield RejectedRecord(number, f"not valid JSON: {error}")
+        yield RejectedRecord(number, f"not valid JSON: {reason(error)}")
     else:
         yield from _from_value(value, number)
 
@@ -121,7 +122,7 @@ def read_csv(path: Path) -> Results:
                 else:
                     yield Extracted(_as_lines(header, row), record=str(number))
         except csv.Error as error:
-            raise UnusableFile(f"not valid CSV: line {rows.line_num}: {error}") from error
+            raise UnusableFile(f"not valid CSV: line {rows.line_num}: {reason(error)}") from error
 
 
 def _delimiter(header: str, suffix: str) -> str:
@@ -158,7 +159,7 @@ def read_parquet(path: Path) -> Results:
                     number += 1
                     yield from _from_value(row, str(number))
     except (pa.ArrowException, OSError) as error:
-        raise UnusableFile(f"pyarrow cannot read it: {error}") from error
+        raise UnusableFile(f"pyarrow cannot read it: {reason(error)}") from error
 
 
 def _from_value(value: Any, record: str) -> Results:

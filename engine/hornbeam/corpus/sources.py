@@ -8,7 +8,9 @@ import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
+from hornbeam.corpus.normalise import one_line
 from hornbeam.errors import UsageError
 from hornbeam.records import Rejection
 
@@ -42,13 +44,34 @@ def check_paths(paths: Sequence[Path | str]) -> list[Path]:
     return found
 
 
-def walk(paths: Sequence[Path]) -> Iterator[SourceFile | Rejection]:
+def check_holds_files(paths: Sequence[Path], given: Sequence[Path | str]) -> None:
+    """
+    Args:
+        given: what the user wrote for `paths`.
+
+    Raises:
+        UsageError: there is nothing to read at or below any of the paths.
+    """
+    if next(walk(paths), None) is None:
+        named = ", ".join(f"'{path}'" for path in given)
+        raise UsageError(
+            f"there is no file in {named} (hidden ones are left out, and folders that are an index)"
+        )
+
+
+def walk(
+    paths: Sequence[Path], follow_links: Literal["all", "inside", "none"] = "all"
+) -> Iterator[SourceFile | Rejection]:
     """The regular files at and below `paths`: sorted within each folder, hidden ones left out.
+
+    Args:
+        follow_links: of those below `paths`; a path that is itself a link is always followed.
 
     Holds the names in the folders on the way down, no more. A folder that cannot be listed, a broken link
     and what is no regular file (a pipe would block for ever) are rejections.
     """
     # By a stack, not by recursion: folders can be nested deeper than Python's stack.
+    places = [os.path.realpath(path) for path in paths]
     open_folders: list[tuple[tuple[int, int], Iterator[Path]]] = [((0, 0), iter(paths))]
     while open_folders:
         path = next(open_folders[-1][1], None)
@@ -56,6 +79,17 @@ def walk(paths: Sequence[Path]) -> Iterator[SourceFile | Rejection]:
             open_folders.pop()
             continue
         source = os.fsencode(path).decode("utf-8", "replace")
+        if len(open_folders) > 1 and follow_links != "all" and path.is_symlink():
+            target = os.path.realpath(path)
+            if follow_links == "none":
+                yield Rejection(source, "a link (corpus.follow_links=none)")
+                continue
+            if not any(os.path.commonpath([target, place]) == place for place in places):
+                yield Rejection(
+                    source,
+                    f"a link to {one_line(target)}, outside of what is read (corpus.follow_links=inside)",
+                )
+                continue
         try:
             status = path.stat()
             if stat.S_ISREG(status.st_mode):

@@ -11,7 +11,7 @@ from typing import Any
 
 import regex
 
-from hornbeam.errors import UsageError
+from hornbeam.errors import UsageError, reason
 
 #: DocRED's types by names that tell of what kind they are.
 _DOCRED_TYPES = {
@@ -54,7 +54,7 @@ def known_documents(path: Path) -> list[KnownDocument]:
     except OSError as error:
         raise UsageError(f"{error.filename or path} cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
-        raise UsageError(f"{path}: neither DocRED nor a list of aliases: {error}") from error
+        raise UsageError(f"{path}: neither DocRED nor a list of aliases: {reason(error)}") from error
 
 
 def _docred(entry: dict[str, Any], place: int) -> KnownDocument:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from hornbeam.corpus import Chunker, read_corpus
-from hornbeam.errors import UsageError
+from hornbeam.errors import UsageError, reason
 from hornbeam.evaluate.answer_faults import (
     Fault,
     attribute_faults,
@@ -174,7 +174,7 @@ def naughty_strings(file: Path) -> list[str]:
     try:
         strings = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise UsageError(f"{file}: {error}") from error
+        raise UsageError(f"{file}: {reason(error)}") from error
     if not isinstance(strings, list) or not all(isinstance(string, str) for string in strings):
         raise UsageError(f"{file} is no JSON list of strings")
     return strings

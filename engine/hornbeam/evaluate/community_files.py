@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hornbeam.errors import UsageError
+from hornbeam.errors import UsageError, reason
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,10 +47,10 @@ def _gml(file: Path) -> LabelledGraph:
     try:
         graph = networkx.read_gml(file, label="id")
     except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error}") from error
+        raise UsageError(f"{file} cannot be read: {reason(error)}") from error
     # What networkx makes of a file that is not GML, besides its own error.
     except (networkx.NetworkXError, ValueError, AttributeError, TypeError, KeyError, RecursionError) as error:
-        raise UsageError(f"{file}: not a GML graph: {error}") from error
+        raise UsageError(f"{file}: not a GML graph: {reason(error)}") from error
     nodes = list(graph)
     missing = [node for node in nodes if "value" not in graph.nodes[node]]
     if missing:
@@ -85,7 +85,7 @@ def _split_lines(file: Path) -> list[tuple[int, str]]:
     try:
         lines = file.read_text("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file} cannot be read: {error}") from error
+        raise UsageError(f"{file} cannot be read: {reason(error)}") from error
     rows = []
     for number, line in enumerate(lines, start=1):
         if line.strip():

@@ -21,6 +21,7 @@ from hornbeam.evaluate.communities import (
     settings_of,
 )
 from hornbeam.evaluate.planted import Planting
+from hornbeam.printing import on_one_line
 from hornbeam.progress import Progress
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def render(report: dict[str, Any], console: Console) -> None:
         if before not in (None, row["graph"]):
             table.add_section()
         table.add_row(
-            "" if row["graph"] == before else row["graph"],
+            "" if row["graph"] == before else on_one_line(row["graph"]),
             row["method"],
             *(f"{row[measure]:.3f}" for measure in MEASURES),
             f"{row['communities']:.0f}",

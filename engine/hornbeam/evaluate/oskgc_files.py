@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lxml import etree
 
-from hornbeam.errors import UsageError
+from hornbeam.errors import UsageError, reason
 from hornbeam.evaluate.fact_sets import FactSet, GoldSentence, Split, fact_set
 from hornbeam.schema import load_schema
 
@@ -42,14 +42,14 @@ def _training(archive: Path, member: str) -> list[GoldSentence]:
             file = packed.extractfile(member)
             return _sentences(file.read(), archive) if file is not None else []
     except (OSError, KeyError, tarfile.TarError) as error:
-        raise UsageError(f"{archive}: {error}") from error
+        raise UsageError(f"{archive}: {reason(error)}") from error
 
 
 def _sentences(xml: bytes, source: Path) -> list[GoldSentence]:
     try:
         root = etree.fromstring(xml, etree.XMLParser(resolve_entities=False, no_network=True))
     except etree.XMLSyntaxError as error:
-        raise UsageError(f"{source}: {error}") from error
+        raise UsageError(f"{source}: {reason(error)}") from error
     return [
         GoldSentence(
             entry.get("id", ""),

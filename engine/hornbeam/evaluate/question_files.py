@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hornbeam.errors import UsageError
+from hornbeam.errors import UsageError, reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,11 @@ def read_questions(path: Path, limit: int | None = None) -> list[Question]:
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"questions {path} cannot be read: {error}") from error
+        raise UsageError(f"questions {path} cannot be read: {reason(error)}") from error
     try:
         rows = json.loads(text) if text.lstrip().startswith("[") else _lines(text)
     except ValueError as error:
-        raise UsageError(f"questions {path}: not JSON: {error}") from error
+        raise UsageError(f"questions {path}: not JSON: {reason(error)}") from error
     questions = [_question(path, number, row) for number, row in enumerate(rows[:limit], start=1)]
     if not questions:
         raise UsageError(f"questions {path}: it holds no question")
@@ -67,7 +67,7 @@ def _lines(text: str) -> list[Any]:
             try:
                 rows.append(json.loads(line))
             except ValueError as error:
-                raise ValueError(f"line {number}: {error}") from error
+                raise ValueError(f"line {number}: {reason(error)}") from error
     return rows
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hornbeam.corpus import normalise
-from hornbeam.errors import UsageError
+from hornbeam.errors import UsageError, reason
 from hornbeam.exchange.imported import (
     UNTYPED,
     FactCollector,
@@ -68,7 +68,7 @@ def _records(path: Path) -> Iterator[Any]:
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read: {error}") from error
+        raise UsageError(f"{path}: cannot be read: {reason(error)}") from error
     try:
         whole = json.loads(text)
     except ValueError:
@@ -86,7 +86,7 @@ def _lines(path: Path, text: str) -> Iterator[Any]:
             try:
                 yield json.loads(line)
             except ValueError as error:
-                raise UsageError(f"{path}: line {number} is not valid JSON: {error}") from error
+                raise UsageError(f"{path}: line {number} is not valid JSON: {reason(error)}") from error
 
 
 def _first(record: dict[str, Any], names: tuple[str, ...]) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
-from hornbeam.errors import UsageError
+from hornbeam.errors import UsageError, reason
 from hornbeam.exchange.imported import (
     UNTYPED,
     FactCollector,
@@ -43,13 +43,13 @@ def read_types(path: Path) -> dict[str, str]:
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"types file {path}: {error}") from error
+        raise UsageError(f"types file {path}: {reason(error)}") from error
     types: dict[str, str] = {}
     if text.lstrip().startswith("{"):
         try:
             entries = json.loads(text)
         except ValueError as error:
-            raise UsageError(f"types file {path}: not valid JSON: {error}") from error
+            raise UsageError(f"types file {path}: not valid JSON: {reason(error)}") from error
         for name, given in entries.items():
             first = given[0] if isinstance(given, list) and given else given
             if not isinstance(first, str):

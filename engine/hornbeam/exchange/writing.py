@@ -13,6 +13,7 @@ from hornbeam.exchange.graphrag_tables import write_graphrag
 from hornbeam.exchange.json_lines import write_json_lines
 from hornbeam.exchange.neo4j_csv import write_neo4j
 from hornbeam.exchange.parquet_tables import write_parquet
+from hornbeam.store.damage import index_of
 from hornbeam.store.disk import is_disk_full
 
 #: (directory of the version, where to write) → the files written
@@ -33,9 +34,15 @@ def export_version(directory: Path, form: str, target: Path) -> list[Path]:
     It appears there when it is whole; nothing is left of an export that failed or was stopped.
 
     Raises:
-        UsageError: there is something at `target`, or it cannot be written.
+        UsageError: there is something at `target`, it is inside the index, or it cannot be written.
         StoreError: no space is left.
     """
+    index = index_of(directory / "tables")
+    if target.resolve().is_relative_to(index.resolve()):
+        raise UsageError(f"'{target}' is inside the index {index}; give a place outside of it")
+    there = next(place for place in target.absolute().parents if os.path.lexists(place))
+    if not there.is_dir():
+        raise UsageError(f"'{target}' cannot be written: '{there}' is no folder")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UsageError(f"'{target}' exists; give a new file or an empty folder")
     partial = target.with_name(f".{target.name}.{os.getpid()}")

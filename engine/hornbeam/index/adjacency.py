@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hornbeam.errors import StoreError
 from hornbeam.index.mapped_arrays import map_arrays, save_arrays
+from hornbeam.store.damage import reading
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,11 +38,9 @@ class Adjacency:
     @staticmethod
     def read(version_directory: Path) -> Adjacency:
         path = version_directory / "graph" / "adjacency.npz"
-        try:
+        with reading(path):
             arrays = map_arrays(path)
             return Adjacency(arrays["indptr"], arrays["indices"], arrays["edge_ids"])
-        except (OSError, KeyError, ValueError) as error:
-            raise StoreError(f"{path}: {error}; rebuild the version's indexes") from error
 
 
 def write_adjacency(version_directory: Path, heads: NDArray[Any], tails: NDArray[Any], entities: int) -> None:

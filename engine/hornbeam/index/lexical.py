@@ -15,6 +15,7 @@ import numpy as np
 from hornbeam.errors import StoreError
 from hornbeam.index.mapped_arrays import map_arrays, save_arrays
 from hornbeam.index.tokens import tokenise
+from hornbeam.store.damage import reading
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,15 +44,16 @@ class LexicalIndex:
 
     @staticmethod
     def open(directory: Path) -> LexicalIndex:
-        try:
+        """Raises StoreError when a file of it is missing or damaged."""
+        with reading(directory / _DESCRIPTION):
             description = json.loads((directory / _DESCRIPTION).read_text("utf-8"))
-        except (OSError, ValueError) as error:
-            raise StoreError(f"lexical index {directory}: {error}; rebuild the version's indexes") from error
-        if not description["tokens"]:
-            return LexicalIndex(rows=description["rows"], bm25=None)
+            rows, tokens = int(description["rows"]), int(description["tokens"])
+        if not tokens:
+            return LexicalIndex(rows=rows, bm25=None)
         import bm25s
 
-        return LexicalIndex(rows=description["rows"], bm25=bm25s.BM25.load(directory, mmap=True))
+        with reading(directory):
+            return LexicalIndex(rows=rows, bm25=bm25s.BM25.load(directory, mmap=True))
 
     def idf_of(self, frequency: int) -> float:
         """log(1 + (N − n + 0.5) / (n + 0.5)) of a token that n of the N rows have."""
@@ -199,14 +201,13 @@ class _Words:
 
 
 def _read_words(directory: Path) -> tuple[dict[str, int], NDArray[np.int32], NDArray[np.int64]]:
-    try:
+    vocabulary: dict[str, int] = {}
+    with reading(directory / _WORDS):
         arrays = map_arrays(directory / _WORDS)
         ids, starts = arrays["ids"], arrays["starts"]
-        vocabulary: dict[str, int] = {}
-        if len(ids):
+    if len(ids):
+        with reading(directory / _VOCABULARY):
             vocabulary = json.loads((directory / _VOCABULARY).read_text("utf-8"))
-    except (OSError, KeyError, ValueError) as error:
-        raise StoreError(f"lexical index {directory}: {error}; rebuild the version's indexes") from error
     return vocabulary, ids, starts
 
 

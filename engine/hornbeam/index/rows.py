@@ -20,6 +20,7 @@ import numpy as np
 
 from hornbeam.errors import StoreError
 from hornbeam.index.mapped_arrays import map_arrays, save_arrays
+from hornbeam.store.damage import reading
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,11 +76,9 @@ class Links:
     @staticmethod
     def read(version_directory: Path, name: str) -> Links:
         path = version_directory / "graph" / f"{name}.npz"
-        try:
+        with reading(path):
             arrays = map_arrays(path)
             return Links(arrays["indptr"], arrays["targets"], arrays["spans"])
-        except (OSError, KeyError, ValueError) as error:
-            raise StoreError(f"{path}: {error}; rebuild the version's indexes") from error
 
 
 class MappedTable:
@@ -89,10 +88,12 @@ class MappedTable:
         import pyarrow as pa
 
         path = version_directory / "rows" / f"{name}.arrow"
-        try:
+        with reading(path):
             self._table: Any = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
-        except (OSError, pa.ArrowInvalid) as error:
-            raise StoreError(f"{path}: {error}; rebuild the version's indexes") from error
+            self._table.validate()
+            for column in self._table.columns:
+                for piece in column.chunks:
+                    _check_offsets(piece)
         self._columns: dict[str, Any] = {
             column: self._table.column(column) for column in self._table.column_names
         }
@@ -279,15 +280,30 @@ def _resolved_batches(
         yield arrays
 
 
-def _parquet(version_directory: Path, name: str) -> Any:
+def _check_offsets(array: Any) -> None:
+    """Texts and lists end where the next ones begin, and not before they do: Arrow takes that for granted,
+    and ends the process where it is not so. Everything else that it relies on is in `Table.validate`."""
     import pyarrow as pa
+
+    if not len(array):
+        return
+    if pa.types.is_list(array.type):
+        offsets = array.offsets.to_numpy()
+        _check_offsets(array.values)
+    elif pa.types.is_string(array.type):
+        offsets = np.frombuffer(array.buffers()[1], np.int32)[array.offset :][: len(array) + 1]
+    else:
+        return
+    if (offsets[1:] < offsets[:-1]).any():
+        raise ValueError("places of texts are out of order")
+
+
+def _parquet(version_directory: Path, name: str) -> Any:
     import pyarrow.parquet as pq
 
     path = version_directory / "tables" / f"{name}.parquet"
-    try:
+    with reading(path):
         return pq.ParquetFile(path, memory_map=True)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise StoreError(f"table {path} cannot be read: {error}") from error
 
 
 def _identifiers(version_directory: Path, table: str) -> Any:

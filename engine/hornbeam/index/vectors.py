@@ -12,6 +12,7 @@ import numpy as np
 
 from hornbeam.errors import StoreError
 from hornbeam.index.threads import one_thread
+from hornbeam.store.damage import index_of, reading, repair_hint
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,17 +44,13 @@ class VectorIndex:
         """Raises StoreError when the file is missing, damaged, or not `rows` × `dimension`."""
         import faiss
 
-        try:
+        with reading(path):
             # Pages are read when they are touched and shared between processes.
             index: Any = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
-        except RuntimeError as error:
-            raise StoreError(
-                f"vectors {path} cannot be read: {_first_line(error)}; rebuild the indexes"
-            ) from error
         if index.ntotal != rows or index.d != dimension:
             raise StoreError(
                 f"vectors {path}: {index.ntotal} × {index.d} where the table and the embedder have "
-                f"{rows} × {dimension}; rebuild the version's indexes"
+                f"{rows} × {dimension}; {repair_hint(index_of(path))}"
             )
         if isinstance(index, faiss.IndexIVF):
             index.make_direct_map()  # row → place in its list, for `similarities`; 8 bytes a row
@@ -148,7 +145,3 @@ def _reserve(path: Path, size: int) -> None:
     """Make a file of that size. Writing through a mapping to a disk that is full would end the process."""
     with path.open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, size)
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hornbeam.errors import StoreError
 from hornbeam.index.mapped_arrays import map_arrays, save_arrays
 from hornbeam.index.rows import Links
+from hornbeam.store.damage import reading
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,8 +49,6 @@ def read_walk(version_directory: Path) -> WalkGraph:
     from hornbeam_kernels.local_ranking import WalkGraph
 
     path = version_directory / "graph" / "walk.npz"
-    try:
+    with reading(path):
         arrays = map_arrays(path)
         return WalkGraph(arrays["indptr"], arrays["indices"], arrays["weights"])
-    except (OSError, KeyError, ValueError) as error:
-        raise StoreError(f"{path}: {error}; rebuild the version's indexes") from error

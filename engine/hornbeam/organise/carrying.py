@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from hornbeam.index.carried_rows import CarriedRows, places
 from hornbeam.organise.communities import CommunityNode, GraphArrays, Hierarchy
+from hornbeam.store.damage import reading
 
 if TYPE_CHECKING:
     import numpy as np
@@ -203,7 +204,9 @@ def _mask(values: NDArray[np.bool_]) -> pa.Array:
 def _table(tables: Path, name: str, columns: list[str] | None = None) -> pa.Table:
     import pyarrow.parquet as pq
 
-    return pq.read_table(tables / f"{name}.parquet", columns=columns)
+    path = tables / f"{name}.parquet"
+    with reading(path):
+        return pq.read_table(path, columns=columns)
 
 
 def _column(tables: Path, name: str, column: str) -> pa.ChunkedArray:

@@ -102,7 +102,7 @@ def _read(
 ) -> _Corpus:
     places: list[Path] = []
     sizes: list[int] = []
-    for file in walk(paths):
+    for file in walk(paths, settings.follow_links):
         if isinstance(file, SourceFile):
             places.append(file.path)
             sizes.append(file.path.stat().st_size)

@@ -21,6 +21,7 @@ from hornbeam.pipeline.graph_inputs import portions
 from hornbeam.pipeline.recipe import Recipe
 from hornbeam.pipeline.text_recipe import text_recipe
 from hornbeam.progress import Progress
+from hornbeam.store.damage import reading
 from hornbeam.store.ledger import Ledger
 from hornbeam.store.retention import Pruned, remove_segments, remove_version
 from hornbeam.store.versions import Version, current_version_id, list_versions
@@ -89,6 +90,8 @@ def purge(index: Path, ledger: Ledger, progress: Progress) -> Purged:
     # Made again by the next build, of what the new segments hold.
     if (index / "staged").exists():
         shutil.rmtree(index / "staged")
+    for damaged in index.glob("damaged-*"):  # ledgers that a repair has replaced
+        shutil.rmtree(damaged)
     if not ledger.erasure.rewrite_ledger():
         done.left.append("ledger.sqlite-wal: another process reads the index")
     done.bytes = before - _size(index)
@@ -117,14 +120,11 @@ def _held(ledger: Ledger) -> _Held:
 
 
 def _documents(version: Version) -> set[str]:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     path = version.directory / "tables" / "documents.parquet"
-    try:
+    with reading(path):
         return set(pq.read_table(path, columns=["document_id"])["document_id"].to_pylist())
-    except (OSError, pa.ArrowException) as error:
-        raise StoreError(f"table {path} cannot be read: {error}; run 'hornbeam audit --repair'") from error
 
 
 def _remove_versions(index: Path, old: list[Version], known: list[Version], done: Purged) -> None:
@@ -169,7 +169,9 @@ def _told(version: Version) -> Iterator[tuple[Any, Any]]:
     import pyarrow.parquet as pq
 
     columns = ["name", "summary"]
-    table = pq.read_table(version.directory / "tables" / "communities.parquet", columns=columns)
+    path = version.directory / "tables" / "communities.parquet"
+    with reading(path):
+        table = pq.read_table(path, columns=columns)
     return zip(*(table[column].to_pylist() for column in columns), strict=True)
 
 

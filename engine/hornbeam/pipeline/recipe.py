@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import hornbeam
-from hornbeam.errors import UsageError
+from hornbeam.errors import UsageError, reason
 from hornbeam.extract.result import ChunkExtraction
 from hornbeam.extract.stages import GRAMMAR_VERSION
 from hornbeam.llm.protocol import ModelIdentity
@@ -133,5 +133,5 @@ def _with_probes_by_content(settings: Settings) -> Settings:
     try:
         content = content_id("", Path(path).read_text("utf-8", "replace"))
     except OSError as error:
-        raise UsageError(f"gates.probes {path}: {error}") from error
+        raise UsageError(f"gates.probes {path}: {reason(error)}") from error
     return settings.model_copy(update={"gates": settings.gates.model_copy(update={"probes": content})})

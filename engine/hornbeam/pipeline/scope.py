@@ -39,8 +39,8 @@ def update_scope(ledger: Ledger, paths: Sequence[Path | str]) -> Scope:
 def _whole_scope(ledger: Ledger, known: list[Root]) -> Scope:
     if not known:
         raise UsageError(
-            "the index does not remember the paths that it was built from; name them: "
-            "hornbeam update --index DIR PATH…"
+            "the index does not remember the paths that it was built from; name them behind "
+            f"'hornbeam update --index {ledger.index}'"
         )
     folders = _folders(ledger, known)
     scope = Scope()
@@ -48,7 +48,7 @@ def _whole_scope(ledger: Ledger, known: list[Root]) -> Scope:
         if root.place in folders and not os.path.isdir(root.place):
             raise UsageError(
                 f"'{root.given}', which the index was built from, is not there ({root.place}); bring it "
-                f"back, or let go of its documents with 'hornbeam delete --index DIR {root.place}'"
+                f"back, or let go of its documents with 'hornbeam delete --index {ledger.index} {root.place}'"
             )
         scope.places.append(root.place)
         if root.place in folders:

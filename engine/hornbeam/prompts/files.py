@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from hornbeam.errors import UsageError
+from hornbeam.errors import UsageError, reason
 from hornbeam.prompts.template import TASKS, PromptText, parse_prompt
 from hornbeam.prompts.worked import ExampleFile, parse_examples
 from hornbeam.settings import PromptSettings
@@ -159,5 +159,5 @@ def _files_of(folder: Path) -> Iterator[tuple[str, str, str, str]]:
         try:
             written = file.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"prompt {file} cannot be read: {error}") from error
+            raise UsageError(f"prompt {file} cannot be read: {reason(error)}") from error
         yield file.parent.name, file.name, written, str(file)

@@ -9,6 +9,7 @@ from pathlib import Path
 from hornbeam.errors import StoreError, UsageError
 from hornbeam.records import Merge
 from hornbeam.resolve.separations import Separation, read_separations, rejoin, separate
+from hornbeam.store.damage import reading
 from hornbeam.store.ledger import Ledger
 from hornbeam.store.lock import write_lock
 from hornbeam.store.versions import Version, open_current
@@ -77,4 +78,5 @@ def _read_merges(version: Version) -> list[Merge]:
     file = version.directory / "tables" / "merges.parquet"
     if not file.is_file():
         raise StoreError(f"version {version.version_id} has no log of merges; run 'hornbeam index' again")
-    return [Merge(**row) for row in pq.read_table(file).to_pylist()]
+    with reading(file):
+        return [Merge(**row) for row in pq.read_table(file).to_pylist()]

@@ -23,9 +23,8 @@ from typing import Any
 
 from hornbeam.records import content_id
 from hornbeam.resolve.staging import DOCUMENTS, STAGED, staged_schema
-from hornbeam.store.disk import sync_directory, sync_file
+from hornbeam.store.disk import file_checksum, sync_directory, sync_file
 from hornbeam.store.table_files import TableWriter
-from hornbeam.store.versions import file_checksum
 
 _FORMAT = 1
 _DESCRIPTION = "part.json"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hornbeam.printing import on_one_line
 from hornbeam.retrieve.search import Item, SearchResult
 
 _CHARACTERS = 240
@@ -16,7 +17,7 @@ def lines(result: SearchResult, floor: float, *, explain: bool = False) -> Itera
         yield f"{number}. {item.kind}  {item.score:.4f}  [{routes}]"
         yield f"   {' '.join(item.text.split())[:_CHARACTERS]}"
         if item.provenance is not None:
-            yield f"   {item.provenance.source}:{item.provenance.start}-{item.provenance.end}"
+            yield f"   {on_one_line(item.provenance.source)}:{item.provenance.start}-{item.provenance.end}"
         if explain:
             yield from _parts(item)
     if not result.items:

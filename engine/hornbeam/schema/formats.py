@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from hornbeam.errors import SchemaError
+from hornbeam.errors import SchemaError, reason
 from hornbeam.schema.brat import is_brat, parse_brat
 from hornbeam.schema.draft import SchemaDraft
 from hornbeam.schema.model import AttributeType, EntityType, GraphSchema, RelationType
@@ -62,8 +62,8 @@ def _json_object(text: str) -> dict[str, Any]:
         raise SchemaError(
             f"not valid JSON: line {error.lineno}, column {error.colno}: {error.msg}"
         ) from error
-    except RecursionError as error:
-        raise SchemaError("not a schema: the JSON is nested too deeply") from error
+    except (ValueError, RecursionError) as error:  # a number of more than 4,300 digits
+        raise SchemaError(f"not a schema: {reason(error)}") from error
     assert isinstance(data, dict)  # it starts with a brace
     return data
 

@@ -79,7 +79,14 @@ class KeyRing:
         return found
 
     def add(self, name: str, read: Iterable[str], operate: Iterable[str]) -> tuple[Key, str]:
-        """A new key and its secret, which is stored nowhere."""
+        """A new key and its secret, which is stored nowhere.
+
+        Raises:
+            UsageError: a blank name, or one that breaks the line on which `keys list` shows it.
+        """
+        name = name.strip()
+        if not name or not name.isprintable():
+            raise UsageError("a key needs a name of printable characters: whose it is")
         secret = _PREFIX + secrets.token_urlsafe(32)
         key = Key(
             key_id=secrets.token_hex(4),

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from hornbeam import __version__
 from hornbeam.answer.engines import ENGINES
@@ -22,13 +22,29 @@ _SHOWN = 50
 Identifier = Annotated[str, Field(description="an entity's id, as search gives it", max_length=200)]
 
 
+class _Server(MCPServer[Any]):
+    """Says of arguments that do not fit what is wrong with each, in one line."""
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if not isinstance(error.__cause__, ValidationError):
+                raise
+            problems = (
+                f"{'.'.join(map(str, one['loc']))}: {one['msg'].removeprefix('Value error, ')}"
+                for one in error.__cause__.errors()
+            )
+            raise ToolError(f"{name}: {'; '.join(problems)}") from error.__cause__
+
+
 def create_mcp_server(session: Session, deadline_s: float) -> MCPServer[Any]:
     """
     Args:
         session: stays open, and is the caller's to close.
         deadline_s: of a question.
     """
-    server: MCPServer[Any] = MCPServer(
+    server = _Server(
         "hornbeam",
         version=__version__,
         instructions="A knowledge graph made from documents. ask answers with citations; search finds "

@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 
 from hornbeam.errors import StoreError
+from hornbeam.store.damage import naming_damage
 from hornbeam.store.versions import Version
 
 #: table → (id, how a row reads, columns whose change is a change of the thing)
@@ -44,11 +45,11 @@ def diff_versions(before: Version, after: Version, *, examples: int) -> dict[str
     schemas; and the adjusted Rand index between the leaf communities, over the entities that both have.
 
     Raises:
-        StoreError: a table cannot be read.
+        StoreError: a table cannot be read; a damaged one is named.
     """
     report: dict[str, Any] = {"before": before.version_id, "after": after.version_id}
     try:
-        with duckdb.connect() as connection:
+        with naming_damage(before), naming_damage(after), duckdb.connect() as connection:
             for side, version in (("a", before), ("b", after)):
                 _open(connection, side, version.directory)
             for table, (key, reads, columns) in _COMPARED.items():

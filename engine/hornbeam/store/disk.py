@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,6 +29,12 @@ def sync_file(path: Path) -> None:
 def sync_directory(path: Path) -> None:
     """Force a folder's entries (new names, renames) to the disk."""
     sync_file(path)
+
+
+def file_checksum(path: Path) -> str:
+    """SHA-256 of a file's bytes, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager

@@ -99,15 +99,16 @@ def _stack(index: Path) -> list[str]:
 
 def _history(path: Path) -> list[dict[str, Any]]:
     try:
-        lines = path.read_text("utf-8").splitlines()
+        lines = path.read_text("utf-8", "replace").splitlines()
     except FileNotFoundError:
         return []
     entries = []
     for line in lines:
         try:
-            entries.append(json.loads(line))
-        except ValueError:
-            continue  # cut short by a loss of power: the promotion itself is in CURRENT
+            entry = json.loads(line)
+            entries.append({"version": str(entry["version"]), "back": bool(entry["back"])})
+        except (ValueError, TypeError, KeyError):
+            continue  # cut short by a loss of power, or damaged: the promotion itself is in CURRENT
     return entries
 
 

@@ -144,6 +144,9 @@ class Runs:
         rows = self._execute("SELECT version FROM runs ORDER BY run DESC LIMIT 1", ())
         return bool(rows) and rows[0][0] == version
 
+    def any(self) -> bool:
+        return bool(self._execute("SELECT 1 FROM runs LIMIT 1", ()))
+
     def last_report(self) -> str | None:
         """Of the last run that finished."""
         rows = self._execute("SELECT report FROM runs WHERE report IS NOT NULL ORDER BY run DESC LIMIT 1", ())

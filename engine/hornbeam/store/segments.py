@@ -71,6 +71,22 @@ def check_segment(path: Path) -> None:
         raise StoreError("damaged: its rows are not those that it is named after")
 
 
+def segment_keys(path: Path) -> list[str]:
+    """In the order of the rows.
+
+    Raises:
+        StoreError: the file is missing or damaged.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        keys: list[str] = pq.read_table(path, columns=["key"])["key"].to_pylist()
+    except (OSError, pa.ArrowException) as error:
+        raise StoreError(f"segment {path} is missing or damaged: {error}") from error
+    return keys
+
+
 def segment_rows(path: Path) -> int:
     """
     Raises:

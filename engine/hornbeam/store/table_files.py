@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from hornbeam.store.damage import reading
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -18,13 +20,18 @@ _CHARACTERS_PER_BATCH = 16 << 20
 
 @contextmanager
 def open_tables(directory: Path) -> Iterator[Any]:
-    """A DuckDB connection with a view of each table of a version directory."""
+    """A DuckDB connection with a view of each table of a version directory.
+
+    Raises:
+        StoreError: a table is damaged.
+    """
     import duckdb
 
     with duckdb.connect() as connection:
         for path in sorted((directory / "tables").glob("*.parquet")):
             quoted = str(path).replace("'", "''")
-            connection.execute(f"CREATE VIEW {path.stem} AS SELECT * FROM read_parquet('{quoted}')")
+            with reading(path):
+                connection.execute(f"CREATE VIEW {path.stem} AS SELECT * FROM read_parquet('{quoted}')")
         yield connection
 
 

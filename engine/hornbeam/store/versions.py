@@ -7,6 +7,7 @@ INDEX/CURRENT                     id of the version that readers open (`promotio
 
 from __future__ import annotations
 
+import difflib
 import fcntl
 import hashlib
 import json
@@ -18,11 +19,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
-from hornbeam.errors import StoreError
-from hornbeam.store.disk import sync_directory, sync_file
+from hornbeam.errors import StoreError, UnknownVersion
+from hornbeam.store.damage import repair_hint
+from hornbeam.store.disk import file_checksum, sync_directory, sync_file
 from hornbeam.store.ledger import FORMAT_VERSION
 
 _VERSION_ID = re.compile(r"v[0-9a-f]{16}")
+#: Versions that a refusal names, at most.
+_NAMED = 3
 
 
 class Pin:
@@ -41,6 +45,17 @@ class Version:
     directory: Path
     manifest: dict[str, Any]
     pin: Pin | None = field(default=None, compare=False, repr=False)  # keeps it from being pruned
+
+
+class _Manifest(dict[str, Any]):
+    """A manifest as it was read: a field that is not there is a damage to it."""
+
+    def __init__(self, fields: dict[str, Any], index: Path, path: Path) -> None:
+        super().__init__(fields)
+        self._index, self._path = index, path
+
+    def __missing__(self, field: str) -> Any:
+        raise StoreError(_lost_manifest(self._index, self._path, f"damaged (it has no '{field}')"))
 
 
 def begin_version(index: Path) -> Path:
@@ -121,7 +136,7 @@ def _is_readable(index: Path, version_id: str) -> bool:
 
 def current_version_id(index: Path) -> str | None:
     try:
-        return (index / "CURRENT").read_text("utf-8").strip()
+        return (index / "CURRENT").read_text("utf-8", "replace").strip()
     except (FileNotFoundError, NotADirectoryError):
         return None
 
@@ -129,23 +144,49 @@ def current_version_id(index: Path) -> str | None:
 def read_version(index: Path, version_id: str) -> Version:
     """
     Raises:
-        StoreError: there is no such version, or its manifest cannot be read.
+        UnknownVersion: there is no such version; those that are likest are named.
+        StoreError: its manifest cannot be read, or is of another format.
     """
-    if not _VERSION_ID.fullmatch(version_id):  # a path would lead out of the index
-        raise StoreError(f"'{version_id}' is no version id of {index}; run 'hornbeam index' on it again")
     directory = index / "versions" / version_id
+    if not _VERSION_ID.fullmatch(version_id) or not directory.is_dir():  # a path would lead out of the index
+        raise UnknownVersion(_unknown(index, version_id))
+    path = directory / "manifest.json"
     try:
-        manifest = json.loads((directory / "manifest.json").read_text("utf-8"))
+        manifest = json.loads(path.read_text("utf-8"))
+    except PermissionError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}") from error
     except (OSError, ValueError) as error:
-        raise StoreError(f"version {version_id} of {index} cannot be read: {error}") from error
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT_VERSION:
-        found = manifest.get("format") if isinstance(manifest, dict) else "unknown"
+        missing = isinstance(error, FileNotFoundError)
         raise StoreError(
-            f"version {version_id} of {index} has format {found}, "
+            _lost_manifest(index, path, "missing" if missing else f"damaged ({error})")
+        ) from error
+    if not isinstance(manifest, dict) or "format" not in manifest:
+        raise StoreError(_lost_manifest(index, path, "damaged (it is no manifest)"))
+    if manifest["format"] != FORMAT_VERSION:
+        raise StoreError(
+            f"version {version_id} of {index} has format {manifest['format']}, "
             f"this Hornbeam reads format {FORMAT_VERSION}; build it anew "
             "with 'hornbeam index PATH… --index NEW'"
         )
-    return Version(version_id, directory, manifest)
+    return Version(version_id, directory, _Manifest(manifest, index, path))
+
+
+def _unknown(index: Path, version_id: str) -> str:
+    known = sorted(path.name for path in (index / "versions").glob("v*"))
+    if not known:
+        return f"{index} has no version '{version_id}': it has none"
+    near = difflib.get_close_matches(version_id, known, _NAMED, cutoff=0.5)
+    if near:
+        return f"{index} has no version '{version_id}'; did you mean {' or '.join(near)}?"
+    shown = f"it has {', '.join(known[:_NAMED])}" + (" and others" if len(known) > _NAMED else "")
+    return f"{index} has no version '{version_id}'; {shown} ('hornbeam versions --index {index}' lists them)"
+
+
+def _lost_manifest(index: Path, path: Path, problem: str) -> str:
+    return (
+        f"{path} is {problem}: {repair_hint(index)} to go back to the version before, or 'hornbeam index' on "
+        "the same documents, which makes this version again from the stored results"
+    )
 
 
 def open_current(index: Path) -> Version:
@@ -164,7 +205,19 @@ def open_current(index: Path) -> Version:
         raise StoreError(
             f"{index} has no current version ({detail}); run 'hornbeam index PATH --index {index}'"
         )
-    return read_version(index, version_id)
+    try:
+        return read_version(index, version_id)
+    except UnknownVersion as error:  # nobody typed it
+        raise StoreError(lost_current(index, version_id)) from error
+
+
+def lost_current(index: Path, version_id: str) -> str:
+    """What to say where CURRENT names a version that is not there."""
+    is_id = _VERSION_ID.fullmatch(version_id)
+    problem = (
+        f"names version {version_id}, which is not there" if is_id else "is damaged: it names no version"
+    )
+    return f"{index / 'CURRENT'} {problem}; {repair_hint(index)} to promote the last one that is there"
 
 
 def open_pinned(index: Path) -> Version:
@@ -196,8 +249,3 @@ def list_versions(index: Path) -> list[Version]:
         except StoreError:
             continue  # of another format, or damaged
     return sorted(found, key=lambda version: (version.manifest.get("created", 0.0), version.version_id))
-
-
-def file_checksum(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

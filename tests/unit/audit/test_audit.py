@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from hornbeam.audit.findings import Audit
-from hornbeam.audit.repair import repair_index
+from hornbeam.audit.repair import mend_ledger, repair_index
 from hornbeam.audit.run import audit_index
-from hornbeam.errors import StoreError
+from hornbeam.errors import StoreError, UnknownVersion
 from hornbeam.index.hashed_embedder import HashedEmbedder
 from hornbeam.opening import open_knowledge_base
 from hornbeam.progress import Progress
 from hornbeam.settings import Settings
 from hornbeam.store.ledger import Ledger
 from hornbeam.store.lock import write_lock
+from hornbeam.store.segments import segment_keys
 from hornbeam.store.versions import current_version_id
 from support.importing import import_triples
 
@@ -53,8 +57,11 @@ def audit(index: Path) -> Audit:
 
 
 def repaired(index: Path) -> Audit:
-    with write_lock(index), Ledger(index, create=False) as ledger:
-        done = repair_index(index, ledger, audit(index), lambda _: HashedEmbedder(), QUIET)
+    found = audit(index)
+    with write_lock(index):
+        done = mend_ledger(index, found)
+        with Ledger(index, create=False) as ledger:
+            done += repair_index(index, ledger, found, lambda _: HashedEmbedder(), QUIET)
     found = audit(index)
     found.repaired = done
     return found
@@ -221,14 +228,135 @@ def test_a_stray_file_is_named(index: Path) -> None:
     assert [finding.check for finding in audit(index).findings] == ["foreign_files"]
 
 
-def test_a_damaged_ledger_is_one_line(index: Path) -> None:
-    (index / "ledger.sqlite").write_bytes(b"SQLite format 3\x00" + b"\x00" * 5000)
+def overwrite_page(path: Path, table: str) -> None:
+    """The first page of a table, as a disk might."""
+    with closing(sqlite3.connect(path)) as connection:
+        (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+    with path.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(b"\xff" * size)
+
+
+def lose_ledger(index: Path) -> None:
+    for path in index.glob("ledger.sqlite*"):
+        path.unlink()
+
+
+def zero_ledger(index: Path) -> None:
     for left in index.glob("ledger.sqlite-*"):
         left.unlink()
+    (index / "ledger.sqlite").write_bytes(b"SQLite format 3\x00" + b"\x00" * 5000)
+
+
+@pytest.mark.parametrize("damage", [zero_ledger, lose_ledger])
+def test_a_lost_ledger_is_told_and_what_segments_hold_is_found_again(
+    index: Path, damage: Callable[[Path], None]
+) -> None:
+    with Ledger(index, create=False) as ledger:
+        stored = {kind: ledger.present(kind, keys) for kind, keys in _keys(index).items()}
+    source = _source(index)
+    damage(index)
 
     found = audit(index)
-
     assert [finding.where for finding in found.findings] == ["ledger.sqlite"]
+    assert "hornbeam audit" in found.findings[0].problem
+    assert found.checks["segments"] == found.checks["stores"] == "passed"  # the rest is looked at
+    with pytest.raises(StoreError, match=r"ledger\.sqlite is (damaged|missing).*audit --index .* --repair"):
+        Ledger(index, create=False)
+    open_knowledge_base(index, Settings())  # readers need no ledger
+
+    after = repaired(index)
+
+    with Ledger(index, create=False) as ledger:
+        assert {kind: ledger.present(kind, keys) for kind, keys in _keys(index).items()} == stored
+    # What is left to do is said, and does it: nothing is extracted again.
+    assert [finding.check for finding in after.findings] == ["history"]
+    assert "'hornbeam index' on the same paths" in after.findings[0].problem
+    version = current_version_id(index)
+    again = import_triples(index, source)
+    assert (again["version"], audit(index).sound) == (version, True)
+
+
+def _keys(index: Path) -> dict[Any, list[str]]:
+    found: dict[Any, list[str]] = {}
+    for path in (index / "segments").glob("*.parquet"):
+        found.setdefault(path.name.rpartition("-")[0], []).extend(segment_keys(path))
+    return found
+
+
+def test_a_lost_segment_is_found_beside_a_lost_ledger(index: Path) -> None:
+    zero_ledger(index)
+    (segment,) = (index / "segments").glob("extraction-*")
+    flip(segment, segment.stat().st_size // 2)
+
+    assert {finding.where for finding in audit(index).findings} == {
+        "ledger.sqlite",
+        f"segments/{segment.name}",
+    }
+
+
+def test_of_a_ledger_with_a_damaged_page_all_other_tables_are_kept(index: Path) -> None:
+    with Ledger(index, create=False) as ledger:
+        before = (list(ledger.documents()), ledger.segments(), ledger.runs.usage())
+    with closing(sqlite3.connect(index / "ledger.sqlite")) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    overwrite_page(index / "ledger.sqlite", "sealed")
+
+    assert [finding.where for finding in audit(index).findings] == ["ledger.sqlite"]
+    after = repaired(index)
+
+    assert after.sound, after.findings
+    assert any("sealed" in line for line in after.repaired)
+    with Ledger(index, create=False) as ledger:
+        assert (list(ledger.documents()), ledger.segments(), ledger.runs.usage()) == before
+    assert (index / "damaged-1" / "ledger.sqlite").is_file()
+
+
+def test_a_damaged_manifest_is_named_the_rest_is_told_and_the_version_before_comes_back(index: Path) -> None:
+    before = current_version_id(index)
+    more = index.parent / "more.tsv"
+    more.write_text("Osterby\tnear\ttown 3\n", "utf-8")
+    import_triples(index, more)
+    manifest = version_of(index) / "manifest.json"
+    truncate(manifest)
+
+    found = audit(index)
+    assert [finding.where for finding in found.findings] == [str(manifest.relative_to(index))]
+    assert found.checks["segments"] == "passed"
+    with pytest.raises(StoreError, match=r"manifest\.json is damaged .*--repair.*'hornbeam index'"):
+        open_knowledge_base(index, Settings())
+
+    after = repaired(index)
+    assert current_version_id(index) == before
+    assert after.sound, after.findings
+    # And the damaged one is made again by the same run as before.
+    assert import_triples(index, more)["version"] == manifest.parent.name
+    assert audit(index).sound
+
+
+@pytest.mark.parametrize("said", ["v0000000000000000", "", "../..", "\x80\xff nonsense"])
+def test_a_current_that_names_nothing_is_told_and_mended(index: Path, said: str) -> None:
+    version = current_version_id(index)
+    (index / "CURRENT").write_bytes(said.encode("latin-1"))
+
+    assert [finding.where for finding in audit(index).findings] == ["CURRENT"]
+    with pytest.raises(StoreError, match=r"CURRENT (names|is damaged).*--repair"):
+        open_knowledge_base(index, Settings())
+    repaired(index)
+
+    assert current_version_id(index) == version
+
+
+def test_a_version_that_there_is_not_is_told_with_the_nearest(index: Path) -> None:
+    version = current_version_id(index)
+    assert version is not None
+    for mistyped in (version[:-1], version[1:], version[:4] + "0" + version[5:-1]):
+        with pytest.raises(UnknownVersion, match=f"did you mean {version}"):
+            audit_index(index, mistyped, QUIET)
+    for other in ("", "latest", "../../etc"):
+        with pytest.raises(UnknownVersion, match=version):
+            audit_index(index, other, QUIET)
 
 
 def test_what_is_no_index_is_said_to_be_none(tmp_path: Path) -> None:

@@ -102,3 +102,50 @@ def test_a_large_legacy_file_is_decoded_in_little_time() -> None:
 def test_a_legacy_character_after_the_sample_is_still_decoded() -> None:
     text = "plain ascii line\n" * 10_000 + "naïve café, déjà vu, çà et là\n" * 3
     assert decode(text.encode("cp1252")).text == text
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"abc\0" * 200,
+        b"name\0value\0x\0" * 50,
+        b"an ordinary line of text\n" * 40 + b"a\0\n",
+        b"odd\0" + b"even\0\0" * 60,
+    ],
+)
+def test_ascii_with_nuls_is_no_utf16(data: bytes) -> None:
+    with pytest.raises(NotText, match="NUL"):
+        decode(data)
+
+
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hello world, naïve — text’s end.\n" * 9,
+        "Привет, мир! 123\n" * 10,
+        "東京は日本の首都です。人口は1400万人。\n" * 20,
+        "שלום עולם, 2024\n" * 10,
+    ],
+)
+def test_utf16_without_a_mark_is_still_read(text: str, codec: str) -> None:
+    assert decode(text.encode(codec)) == (text, codec)
+
+
+def test_halves_of_pairs_in_utf8_are_joined_and_lone_ones_replaced(tmp_path: Path) -> None:
+    """CESU-8: the rest of the text must not be read in another encoding because of them."""
+    data = "naïve: ".encode() + b"\xed\xa0\xbd\xed\xb8\x80 and \xed\xa0\x80 alone"
+    assert decode(data) == ("naïve: 😀 and \ufffd alone", "utf-8")
+    (tmp_path / "x.txt").write_bytes(data)
+    assert file_encoding(tmp_path / "x.txt") == ("utf-8", "surrogatepass")
+
+
+@pytest.mark.parametrize("mark", [b"\xff\xfe", b""])
+def test_a_lone_half_in_utf16_costs_one_character(mark: bytes) -> None:
+    data = mark + "A text of some length. ".encode("utf-16-le") * 20 + b"\x00\xd8" + "end".encode("utf-16-le")
+    assert decode(data).text == "A text of some length. " * 20 + "\ufffdend"
+
+
+def test_random_bytes_behind_a_mark_are_no_text() -> None:
+    with pytest.raises(NotText):
+        decode(codecs.BOM_UTF16_LE + random.Random(4).randbytes(4000))

@@ -7,6 +7,7 @@ import os
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -77,6 +78,46 @@ def test_links_in_a_circle_end(tmp_path: Path) -> None:
     write(tmp_path / "a/b/text.txt", SENTENCE)
     (tmp_path / "a/b/up").symlink_to(tmp_path / "a")
     assert [Path(document.source).name for document in documents(tmp_path)] == ["text.txt"]
+
+
+@pytest.fixture
+def linked(tmp_path: Path) -> Path:
+    """A folder with links to a file in it, to one beside it and to a folder beside it."""
+    folder, outside = tmp_path / "given", tmp_path / "outside"
+    folder.mkdir()
+    outside.mkdir()
+    (folder / "own.txt").write_text("Own text.")
+    (outside / "other.txt").write_text("Other text.")
+    (folder / "inner.txt").symlink_to("own.txt")
+    (folder / "outer.txt").symlink_to(outside / "other.txt")
+    (folder / "outer").symlink_to(outside)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("follow", "read", "refused"),
+    [
+        ("all", ["inner.txt", "outer/other.txt", "outer.txt", "own.txt"], {}),
+        ("inside", ["inner.txt", "own.txt"], {"outer": "outside", "outer.txt": "outside/other.txt"}),
+        ("none", ["own.txt"], {"inner.txt": "a link", "outer": "a link", "outer.txt": "a link"}),
+    ],
+)
+def test_links_are_followed_as_far_as_is_set(
+    linked: Path, follow: Literal["all", "inside", "none"], read: list[str], refused: dict[str, str]
+) -> None:
+    found = list(read_corpus([linked], CorpusSettings(follow_links=follow)))
+    assert [one.source for one in found if isinstance(one, Document)] == [str(linked / name) for name in read]
+    rejections = {one.path: one.reason for one in found if isinstance(one, Rejection)}
+    assert rejections.keys() == {str(linked / name) for name in refused}
+    for name, said in refused.items():
+        assert said in rejections[str(linked / name)]
+        assert f"corpus.follow_links={follow}" in rejections[str(linked / name)]
+
+
+def test_a_path_that_is_itself_a_link_is_read(linked: Path) -> None:
+    for follow in ("inside", "none"):
+        found = list(read_corpus([linked / "outer"], CorpusSettings(follow_links=follow)))
+        assert [one.text for one in found if isinstance(one, Document)] == ["Other text."]
 
 
 def test_broken_links_pipes_and_circular_links_are_rejected(tmp_path: Path) -> None:

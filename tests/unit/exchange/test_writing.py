@@ -98,3 +98,20 @@ def test_nothing_is_left_of_an_export_that_was_stopped(
     with pytest.raises(KeyboardInterrupt):
         export_version(version, form, tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("where", ["", "versions", "versions/../export", "elsewhere/../tables"])
+def test_an_index_is_no_place_for_an_export(version: Path, where: str) -> None:
+    index = version.parents[1]
+    before = sorted(index.rglob("*"))
+    with pytest.raises(UsageError, match="is inside the index"):
+        export_version(version, "parquet", index / where / "out")
+    assert sorted(index.rglob("*")) == before
+
+
+@pytest.mark.parametrize("form", WRITERS)
+def test_a_path_through_a_file_is_one_clear_line(version: Path, tmp_path: Path, form: str) -> None:
+    (tmp_path / "file").write_text("")
+    for target in (tmp_path / "file" / "out", tmp_path / "file" / "deep" / "out"):
+        with pytest.raises(UsageError, match=r"cannot be written: '.*/file' is no folder"):
+            export_version(version, form, target)

@@ -106,5 +106,5 @@ def test_a_dangling_identifier_is_refused_with_its_name(tmp_path: Path) -> None:
 def test_a_missing_table_is_one_clear_line(tmp_path: Path) -> None:
     directory = write_tables(tmp_path / "version", small_rows())
     (directory / "tables" / "communities.parquet").unlink()
-    with pytest.raises(StoreError, match=r"communities\.parquet cannot be read"):
+    with pytest.raises(StoreError, match=r"communities\.parquet is missing"):
         build_indexes(directory, HashedWords(), EmbedderSettings())

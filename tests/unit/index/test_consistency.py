@@ -75,5 +75,5 @@ def test_rows_in_another_order_are_seen(version: Path) -> None:
 def test_without_tables_there_is_nothing_to_compare_with(version: Path) -> None:
     (version / "tables" / "chunks.parquet").write_bytes(b"PAR1")
 
-    with pytest.raises(StoreError, match=r"chunks\.parquet cannot be read"):
+    with pytest.raises(StoreError, match=r"chunks\.parquet is damaged"):
         check_stores(version, DIMENSION)

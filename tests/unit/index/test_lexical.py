@@ -122,5 +122,5 @@ def test_of_a_very_long_query_the_rarest_words_count(index: LexicalIndex) -> Non
 
 
 def test_a_missing_index_is_one_clear_line(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"lexical index .*; rebuild"):
+    with pytest.raises(StoreError, match=r"nowhere/index\.json is missing; run 'hornbeam audit"):
         LexicalIndex.open(tmp_path / "nowhere")

@@ -14,7 +14,7 @@ from hornbeam.pipeline import purging
 from hornbeam.pipeline.forgetting import forget_named
 from hornbeam.pipeline.purging import Purged, purge
 from hornbeam.progress import Progress
-from hornbeam.store import ledger as ledger_module
+from hornbeam.store import database
 from hornbeam.store.ledger import Ledger
 from hornbeam.store.versions import list_versions, open_pinned
 from support.building import build, delete, table_bytes, update, walker
@@ -126,7 +126,7 @@ def test_a_version_that_is_read_stays_and_is_told(corpus: Path, index: Path) -> 
 def test_a_log_that_is_read_stays_and_is_told(
     corpus: Path, index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ledger_module, "_BUSY_SECONDS", 0.1)
+    monkeypatch.setattr(database, "_BUSY_SECONDS", 0.1)
     delete(index, [str(corpus / "two.txt")])
     reader = sqlite3.connect(index / "ledger.sqlite", isolation_level=None)
     reader.execute("BEGIN")

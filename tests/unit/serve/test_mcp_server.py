@@ -40,6 +40,9 @@ def test_the_official_client_lists_the_tools_and_calls_them(index: Path) -> None
             assert len(near["relations"]) == entity["relations_in_all"]
             assert "search gives the ids" in await call("entity", entity_id="../../etc/passwd")
             assert "no engine 'none'" in await call("ask", question=QUESTION, engine="none")
+            wrong = await call("search", text="Curie", top_k=1000)
+            assert wrong == "search: top_k: Input should be less than or equal to 100"
+            assert await call("entity") == "entity: entity_id: Field required"
 
     with Session(reader.kb, reader.version, short(), Settings()) as session:
         asyncio.run(work(session))

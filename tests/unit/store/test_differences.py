@@ -12,6 +12,7 @@ import pytest
 from hornbeam.errors import StoreError
 from hornbeam.records import CommunityMember, Merge
 from hornbeam.store.differences import diff_versions
+from hornbeam.store.disk import file_checksum
 from hornbeam.store.versions import Version
 from support.version_by_hand import small_rows, write_tables
 
@@ -79,7 +80,13 @@ def test_the_rand_index_is_that_of_scikit_learn(tmp_path: Path) -> None:
 
 def test_a_damaged_table_is_one_clear_line(tmp_path: Path) -> None:
     a, b = version(tmp_path, "a", small_rows()), version(tmp_path, "b", small_rows())
-    (b.directory / "tables" / "entities.parquet").write_bytes(b"PAR1 and then nothing")
+    path = b.directory / "tables" / "entities.parquet"
+    said = {"bytes": path.stat().st_size, "sha256": file_checksum(path)}
+    a, b = (
+        replace(a, manifest={"files": {}}),
+        replace(b, manifest={"files": {"tables/entities.parquet": said}}),
+    )
+    path.write_bytes(b"PAR1 and then nothing")
 
-    with pytest.raises(StoreError, match=r"a and b cannot be compared: .*entities\.parquet"):
+    with pytest.raises(StoreError, match=r"b/tables/entities\.parquet: 21 bytes where .*--repair"):
         diff_versions(a, b, examples=1)

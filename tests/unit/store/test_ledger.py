@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from hornbeam.errors import StoreError
-from hornbeam.store import ledger as ledger_module
+from hornbeam.store import database, documents
+from hornbeam.store import results as results_module
 from hornbeam.store.ledger import ChunkRow, Ledger
 
 
@@ -92,7 +93,7 @@ def test_results_of_several_segments_and_the_journal_are_read_together(
 def test_a_large_journal_becomes_several_segments(
     tmp_path: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ledger_module, "_JOURNAL_BYTES", 5_000)
+    monkeypatch.setattr(results_module, "_JOURNAL_BYTES", 5_000)
     stored = {f"k{i:02}": bytes([i]) * 1_000 for i in range(23)}
     for key, payload in stored.items():
         ledger.put("document", key, payload)
@@ -138,7 +139,7 @@ def test_a_stop_while_sealing_loses_nothing(
 
         with monkeypatch.context() as patched:
             if step == "write_segment":
-                patched.setattr(ledger_module, "write_segment", stop)
+                patched.setattr(results_module, "write_segment", stop)
             else:
                 patched.setattr(ledger, "transaction", stop)
             with pytest.raises(KeyboardInterrupt):
@@ -262,7 +263,8 @@ def test_records_that_a_run_did_not_meet_in_a_file_that_it_met_have_vanished(led
 def test_documents_come_by_id_in_pages_while_the_ledger_is_written_to(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ledger_module, "_AT_ONCE", 3)
+    for module in (database, documents):
+        monkeypatch.setattr(module, "AT_ONCE", 3)
     expected = [f"d{number:02}" for number in range(10)]
     for document_id in reversed(expected):
         add_document(ledger, document_id, f"{document_id}.txt")
@@ -314,7 +316,7 @@ def test_another_format_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_is_no_database_is_an_error_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "ledger.sqlite").write_text("not a database " * 100)
 
-    with pytest.raises(StoreError, match=r"ledger\.sqlite cannot be opened"):
+    with pytest.raises(StoreError, match=r"ledger\.sqlite is damaged .*audit --index .* --repair"):
         Ledger(tmp_path, create=True)
 
 

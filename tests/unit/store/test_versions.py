@@ -154,7 +154,7 @@ def test_opening_without_a_promoted_version_says_why(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("manifest", "says"),
-    [({"format": 999}, "has format 999"), ([], "has format unknown"), (None, "cannot be read")],
+    [({"format": 999}, "has format 999"), ([], "is damaged"), (None, "is damaged")],
 )
 def test_a_version_of_another_format_is_refused_and_not_listed(
     tmp_path: Path, manifest: Any, says: str

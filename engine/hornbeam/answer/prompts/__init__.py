@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
-from hornbeam.errors import UsageError
+from hornbeam.errors import UsageError, reason
 from hornbeam.llm.protocol import LanguageModel
 
 DEFAULT_LANGUAGE = "en"
@@ -89,7 +89,7 @@ def _read_folder(directory: Path) -> dict[tuple[str, str], PromptFile]:
         try:
             found[path.parent.name, path.stem] = _parse(path.read_text("utf-8"), path.stem, str(path))
         except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"prompt {path} cannot be read: {error}") from error
+            raise UsageError(f"prompt {path} cannot be read: {reason(error)}") from error
     return found
 
 
