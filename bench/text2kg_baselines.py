@@ -24,7 +24,7 @@ from typing import Any
 from extraction_baselines import forget_prompts, json_facts
 
 from hornbeam.evaluate.fact_sets import FactSet, limited, read_fact_sets
-from hornbeam.evaluate.text2kg_methods import Found, guided_facts, staged_facts
+from hornbeam.evaluate.text2kg_methods import Found, Tell, guided_facts, staged_facts
 from hornbeam.evaluate.text2kg_report import costs, measures
 from hornbeam.evaluate.watched_model import WatchedModel
 from hornbeam.extract.known_facts import Encoder, Fact, KnownFacts
@@ -34,7 +34,7 @@ from hornbeam.llm.batch import run_requests
 from hornbeam.llm.opening import open_model
 from hornbeam.llm.protocol import LanguageModel, Request
 from hornbeam.opening import open_embedder
-from hornbeam.progress import Progress, Stage
+from hornbeam.progress import Progress
 from hornbeam.schema.describe import attribute_lines, relation_lines
 from hornbeam.schema.model import GraphSchema
 from hornbeam.settings import ExtractSettings, load_settings
@@ -49,7 +49,7 @@ Relation types (head, tail):
 {examples}"""
 
 #: Facts of a set's sentences, one `Found` each.
-Ask = Callable[[FactSet, LanguageModel, Encoder, ExtractSettings, Stage], list[Found]]
+Ask = Callable[[FactSet, LanguageModel, Encoder, ExtractSettings, Tell], list[Found]]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -103,7 +103,7 @@ def _measured(
     total = sum(len(one.asked) for one in sets)
     with Progress() as progress, progress.stage("extract", total, "sentences") as stage:
         for one in sets:
-            found[one.name] = ask(one, watched, encoder, settings, stage)
+            found[one.name] = ask(one, watched, encoder, settings, lambda number, row: stage.advance())
     seconds = time.perf_counter() - started
     kept = {name: [row.kept for row in rows] for name, rows in found.items()}
     return {
@@ -115,15 +115,15 @@ def _measured(
 
 
 def _free_text(
-    one: FactSet, model: LanguageModel, encoder: Encoder, settings: ExtractSettings, stage: Stage
+    one: FactSet, model: LanguageModel, encoder: Encoder, settings: ExtractSettings, tell: Tell
 ) -> list[Found]:
-    return _one_call(one, model, encoder, settings, stage, grammar=None)
+    return _one_call(one, model, encoder, settings, tell, grammar=None)
 
 
 def _json_schema(
-    one: FactSet, model: LanguageModel, encoder: Encoder, settings: ExtractSettings, stage: Stage
+    one: FactSet, model: LanguageModel, encoder: Encoder, settings: ExtractSettings, tell: Tell
 ) -> list[Found]:
-    return _one_call(one, model, encoder, settings, stage, grammar=json_grammar(one.schema))
+    return _one_call(one, model, encoder, settings, tell, grammar=json_grammar(one.schema))
 
 
 def _one_call(
@@ -131,7 +131,7 @@ def _one_call(
     model: LanguageModel,
     encoder: Encoder,
     settings: ExtractSettings,
-    stage: Stage,
+    tell: Tell,
     *,
     grammar: str | None,
 ) -> list[Found]:
@@ -151,10 +151,10 @@ def _one_call(
     unread = Found(ChunkExtraction(state="failed"), ())
     found = [unread] * len(one.asked)
     for completion in run_requests(model, requests, settings.window):
-        facts = read_facts(completion.text)
+        facts, number = read_facts(completion.text), int(completion.request_id)
         if facts is not None:
-            found[int(completion.request_id)] = Found(ChunkExtraction(), tuple(facts))
-        stage.advance()
+            found[number] = Found(ChunkExtraction(), tuple(facts))
+        tell(number, found[number])
     return found
 
 

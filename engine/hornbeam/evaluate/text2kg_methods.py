@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from hornbeam.evaluate import given_facts
 from hornbeam.evaluate.fact_sets import FactSet, GoldSentence
@@ -17,7 +19,6 @@ from hornbeam.extract.result import ChunkExtraction
 from hornbeam.extract.stages import Extractor
 from hornbeam.llm.conversations import Conversation, run_conversations
 from hornbeam.llm.protocol import LanguageModel
-from hornbeam.progress import Stage
 from hornbeam.settings import ExtractSettings
 
 
@@ -27,7 +28,11 @@ class Found:
 
     result: ChunkExtraction
     kept: tuple[Fact, ...]
-    given: tuple[Given, ...]
+    given: tuple[Given, ...] = ()
+
+
+#: Told of every sentence of a set, by number, as soon as it ends.
+Tell: TypeAlias = Callable[[int, Found], None]
 
 
 def chunk_key(one: FactSet, number: int) -> str:
@@ -40,7 +45,7 @@ def guided_facts(
     model: LanguageModel,
     encoder: Encoder,
     settings: ExtractSettings,
-    stage: Stage,
+    tell: Tell,
 ) -> list[Found]:
     extractor = GuidedExtractor(model, one.schema, settings, one.known, encoder)
     found: dict[int, Found] = {}
@@ -59,33 +64,34 @@ def guided_facts(
         kept = strongest(ranked, extractor.threshold)
         facts = tuple((fact.head, fact.predicate, fact.tail) for fact in kept)
         found[number] = Found(as_extraction(kept), facts, tuple(given_facts.of_guided(given)))
-        stage.advance()
+        tell(number, found[number])
     return [found[number] for number in range(len(one.asked))]
 
 
 def staged_facts(
-    one: FactSet, model: LanguageModel, encoder: Encoder, settings: ExtractSettings, stage: Stage
+    one: FactSet, model: LanguageModel, encoder: Encoder, settings: ExtractSettings, tell: Tell
 ) -> list[Found]:
     """With the schema's own examples, or those of the settings."""
-    return _staged(one, Extractor(model, one.schema, settings, encoder=encoder), stage)
+    return _staged(one, Extractor(model, one.schema, settings, encoder=encoder), tell)
 
 
 def staged_facts_with_known(
-    one: FactSet, model: LanguageModel, encoder: Encoder, settings: ExtractSettings, stage: Stage
+    one: FactSet, model: LanguageModel, encoder: Encoder, settings: ExtractSettings, tell: Tell
 ) -> list[Found]:
     """With known sentences as examples, chosen as the settings say."""
     with tempfile.TemporaryDirectory() as scratch:
         file = write_examples(one, Path(scratch) / "examples.jsonl")
         limits = settings.model_copy(update={"example_file": str(file)})
         extractor = Extractor(model, one.schema, limits, encoder=encoder)
-    return _staged(one, extractor, stage)
+    return _staged(one, extractor, tell)
 
 
-def _staged(one: FactSet, extractor: Extractor, stage: Stage) -> list[Found]:
+def _staged(one: FactSet, extractor: Extractor, tell: Tell) -> list[Found]:
     texts = [(chunk_key(one, number), sentence.text) for number, sentence in enumerate(one.asked)]
     found: dict[str, Found] = {}
+    number_of = {key: number for number, (key, _) in enumerate(texts)}
     for key, result in extractor.run(texts):
         given = tuple(given_facts.of_staged(result))
         found[key] = Found(result, tuple(fact.fact for fact in given), given)
-        stage.advance()
+        tell(number_of[key], found[key])
     return [found[key] for key, _ in texts]

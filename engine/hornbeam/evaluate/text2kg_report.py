@@ -69,14 +69,18 @@ def run(
     ):
         for one in sets:
             started = time.perf_counter()
-            rows = found[one.name] = ask(one, watched, encoder, settings, stage)
+            lines = _Lines(one, out)
+
+            def tell(number: int, row: Found, lines: _Lines = lines) -> None:
+                stage.advance()
+                lines.add(number, row)
+
+            rows = found[one.name] = ask(one, watched, encoder, settings, tell)
             seconds += time.perf_counter() - started
             for number, (sentence, row) in enumerate(zip(one.asked, rows, strict=True)):
                 said = watched.take(chunk_key(one, number))
                 where = f"{one.name}, {sentence.sentence_id}"
                 cleanliness.add(where, sentence.text, said, row.result, one.schema)
-            out.writelines(_lines(one, rows))
-            out.flush()
     kept = {name: [row.kept for row in rows] for name, rows in found.items()}
     return {
         "split": split,
@@ -132,10 +136,24 @@ def _answers(one: FactSet, kept: Sequence[Sequence[Fact]], forms: ValueForms | N
         yield Answer(one.name, sentence.text, sentence.triples, tuple(dict.fromkeys(facts)))
 
 
-def _lines(one: FactSet, rows: Sequence[Found]) -> Iterator[str]:
-    forms = ValueForms.of(one.known)
-    for sentence, row in zip(one.asked, rows, strict=True):
-        yield json.dumps(_line(one, sentence, row, forms), ensure_ascii=False) + "\n"
+class _Lines:
+    """The lines of a set's sentences, written in their order, each as soon as those before it are there: a
+    run that is cut off has left what it had."""
+
+    def __init__(self, one: FactSet, out: TextIO) -> None:
+        self._one = one
+        self._out = out
+        self._forms = ValueForms.of(one.known)
+        self._waiting: dict[int, Found] = {}
+        self._next = 0
+
+    def add(self, number: int, row: Found) -> None:
+        self._waiting[number] = row
+        while (following := self._waiting.pop(self._next, None)) is not None:
+            line = _line(self._one, self._one.asked[self._next], following, self._forms)
+            self._out.write(json.dumps(line, ensure_ascii=False) + "\n")
+            self._out.flush()
+            self._next += 1
 
 
 def _line(one: FactSet, sentence: GoldSentence, row: Found, forms: ValueForms) -> dict[str, Any]:
