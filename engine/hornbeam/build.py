@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from hornbeam.pipeline.extraction import extract_chunks
 from hornbeam.pipeline.finished import all_passed, find_finished
 from hornbeam.pipeline.forgetting import forget_named, forget_vanished
 from hornbeam.pipeline.importing import published_schema
-from hornbeam.pipeline.inheritance import inherit_results, inherited_results
+from hornbeam.pipeline.inheritance import inherit_results, inherited_results, may_inherit
 from hornbeam.pipeline.proposing import Proposing, ProposingReport
 from hornbeam.pipeline.public_record import model_record
 from hornbeam.pipeline.publishing import Publisher
@@ -53,8 +53,9 @@ from hornbeam.store.promotions import promote
 
 __all__ = ["Build", "BuildReport"]
 
-#: Brings the ledger up to date with the documents; given the ledger and the run's number.
-Reading = Callable[[Ledger, int], ReadingReport]
+#: Brings the ledger up to date with the documents, a batch whenever it is asked for one; given the ledger and
+#: the run's number. Yields the ids of the documents that came.
+Reading = Callable[[Ledger, int], Generator[list[str], None, ReadingReport]]
 
 
 class Build:
@@ -113,20 +114,19 @@ class Build:
             retry: read nothing; take up chunks of these kinds again and no others.
         """
         if retry:
-            return self._bring_up_to_date(
-                lambda ledger, run: ReadingReport(), full=True, create=False, retry=retry
-            )
+            return self._bring_up_to_date(_nothing_to_read, full=True, create=False, retry=retry)
         # Before anything is written.
         roots = roots_of(paths)
         files = [path for root in roots for path in root.expand()]
         check_holds_files(files, paths)
 
-        def read(ledger: Ledger, run: int) -> ReadingReport:
+        def read(ledger: Ledger, run: int) -> Generator[list[str], None, ReadingReport]:
             self._remember(ledger, roots)
             reader = self._reader(ledger, run)
-            return reader.read(read_changed(files, self._settings.corpus, reader.known_digest))
+            yield from reader.batches(read_changed(files, self._settings.corpus, reader.known_digest))
+            return reader.report
 
-        return self._bring_up_to_date(read, full=True)
+        return self._bring_up_to_date(read, full=True, overlap=True)
 
     def update(
         self, paths: Sequence[Path | str] = (), *, full: bool = False, allow_empty: bool = False
@@ -140,11 +140,11 @@ class Build:
             allow_empty: also if no document is left below a path.
         """
 
-        def read(ledger: Ledger, run: int) -> ReadingReport:
+        def read(ledger: Ledger, run: int) -> Generator[list[str], None, ReadingReport]:
             scope = update_scope(ledger, paths)
             self._remember(ledger, scope.new_roots)
             reader = self._reader(ledger, run, skip_deleted=True)
-            reader.read(read_changed(scope.paths, self._settings.corpus, reader.known_digest))
+            yield from reader.batches(read_changed(scope.paths, self._settings.corpus, reader.known_digest))
             forget_vanished(reader, scope, allow_empty=allow_empty)
             return reader.report
 
@@ -160,7 +160,8 @@ class Build:
             allow_empty: also if no document is left.
         """
 
-        def read(ledger: Ledger, run: int) -> ReadingReport:
+        def read(ledger: Ledger, run: int) -> Generator[list[str], None, ReadingReport]:
+            yield from ()
             return forget_named(ledger, names, allow_empty=allow_empty)
 
         return self._bring_up_to_date(read, full=full, create=False)
@@ -184,8 +185,19 @@ class Build:
         )
 
     def _bring_up_to_date(
-        self, read: Reading, *, full: bool, create: bool = True, retry: Collection[Retry] = ()
+        self,
+        read: Reading,
+        *,
+        full: bool,
+        create: bool = True,
+        retry: Collection[Retry] = (),
+        overlap: bool = False,
     ) -> BuildReport:
+        """
+        Args:
+            overlap: extract what was read while the rest is read; else all is read first, as where the end of
+                reading may find that the run must not go on.
+        """
         # These complain before anything is written.
         self._extractor.check_room(self._settings.chunk.max_tokens)
         if self._asker is not None:
@@ -196,18 +208,21 @@ class Build:
             if left is not None:
                 self._progress.say(f"index: the last writer ({left}) was stopped; going on from where it was")
             with Ledger(self._index, create=create) as ledger:
-                self._report = self._run(ledger, read, full, retry)
+                self._report = self._run(ledger, read, full, retry, overlap)
         return self._report
 
-    def _run(self, ledger: Ledger, read: Reading, full: bool, retry: Collection[Retry]) -> BuildReport:
+    def _run(
+        self, ledger: Ledger, read: Reading, full: bool, retry: Collection[Retry], overlap: bool
+    ) -> BuildReport:
         run = ledger.runs.start()
         cost, meter = self._settings.cost, EnergyMeter()
         watch = BudgetWatch(
             cost.limits(), cost.gpu_hour_price, cost.currency, lambda: _tokens(ledger.runs.usage(run))
         )
         self._stop.limit = watch.used_up
+        arriving = _Arriving(read(ledger, run), self._seconds)
         try:
-            return self._stages(ledger, run, read, full, retry, meter)
+            return self._stages(ledger, run, arriving, full, retry, meter, overlap)
         finally:  # what a run that was stopped has cost is known, too
             self._stop.limit = str
             with ledger.transaction():
@@ -220,13 +235,19 @@ class Build:
         self,
         ledger: Ledger,
         run: int,
-        read: Reading,
+        arriving: _Arriving,
         full: bool,
         retry: Collection[Retry],
         meter: EnergyMeter,
+        overlap: bool,
     ) -> BuildReport:
-        with self._timed("read"):
-            reading = read(ledger, run)
+        # What may be taken over from an older schema is found out over all documents, before any is asked
+        # about.
+        if not overlap or may_inherit(self._index, self._schema):
+            for _ in arriving:
+                self._stop.check(f"{arriving.taken} documents are read")
+            overlap = False
+        read_first = arriving.seconds
         with self._timed("extract"):
             inherit_results(
                 ledger,
@@ -248,7 +269,9 @@ class Build:
                 self._stop,
                 retry,
                 self._verifier,
+                arriving if overlap else (),
             )
+        self._seconds["extract"] -= arriving.seconds - read_first  # what was read in between
         publisher = self._publisher(ledger)
         inputs = publisher.inputs(ledger, extraction.unsettled)
         version = existing = find_finished(self._index, inputs, full=full)
@@ -258,7 +281,7 @@ class Build:
             promote(self._index, version.version_id)
         proposing = self._propose(ledger, run)
         report = make_report(
-            reading=reading,
+            reading=arriving.report,
             extraction=extraction,
             inherited=inherited_results(ledger, self._recipe).chunks,
             proposing=proposing,
@@ -326,6 +349,42 @@ class Build:
             if model.working_s > working:
                 worked, began = model.working_s - working, model.starting_s - starting
                 self._model_time[stage] = idle_figures(seconds, worked, began)
+
+
+class _Arriving:
+    """The documents of a run as they are read, and what reading reports at its end.
+
+    Args:
+        seconds: of each stage; reading's are added up here.
+    """
+
+    def __init__(self, batches: Generator[list[str], None, ReadingReport], seconds: dict[str, float]) -> None:
+        self._batches = batches
+        self._seconds = seconds
+        self.taken = 0
+        self.report = ReadingReport()
+
+    @property
+    def seconds(self) -> float:
+        return self._seconds.get("read", 0.0)
+
+    def __iter__(self) -> Iterator[list[str]]:
+        while True:
+            started = time.perf_counter()
+            try:
+                batch = next(self._batches)
+            except StopIteration as end:
+                self.report = end.value or self.report
+                return
+            finally:
+                self._seconds["read"] = self.seconds + time.perf_counter() - started
+            self.taken += len(batch)
+            yield batch
+
+
+def _nothing_to_read(ledger: Ledger, run: int) -> Generator[list[str], None, ReadingReport]:
+    yield from ()
+    return ReadingReport()
 
 
 def _tokens(usage: dict[str, dict[str, Any]]) -> int:

@@ -19,6 +19,10 @@ class Stage(Protocol):
 
     def advance(self, steps: int = 1) -> None: ...
 
+    def expect(self, total: int) -> None:
+        """How many there are, where that was not known at first."""
+        ...
+
 
 class Progress:
     """Open as a context manager; `stage` may be entered any number of times, one after another."""
@@ -91,6 +95,9 @@ class _LiveStage:
         rate = self._done / max(1e-9, time.monotonic() - self._started)
         self._live.update(self._task, advance=steps, rate=f"{rate:.1f} {self._unit}/s")
 
+    def expect(self, total: int) -> None:
+        self._live.update(self._task, total=total)
+
     def finish(self) -> None:
         self._live.update(self._task, total=self._done, completed=self._done)
 
@@ -112,6 +119,9 @@ class _LineStage:
         if now - self._printed >= _SECONDS_BETWEEN_LINES:
             self._printed = now
             self._print(now)
+
+    def expect(self, total: int) -> None:
+        self._total = total
 
     def finish(self) -> None:
         self._print(time.monotonic())

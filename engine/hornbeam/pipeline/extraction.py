@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from hornbeam.errors import ModelError
@@ -46,10 +46,16 @@ def extract_chunks(
     stop: StopRequest,
     retry: Collection[Retry] = (),
     verifier: Verifier | None = None,
+    arriving: Iterable[list[str]] = (),
 ) -> ExtractionReport:
     """Extract every chunk that has no result, or one that a failure of the model left incomplete.
 
+    Reading and extraction overlap: documents are read when the model has room for their chunks, in this
+    thread, so that nothing piles up between them however many there are.
+
     Args:
+        arriving: brings documents into the ledger as it is gone through, and gives the ids of those that
+            came; their chunks are asked about at once, those of all others afterwards.
         retry: extract these chunks alone; a result takes the place of the one before.
         verifier: asks about the facts of each chunk as soon as they are found, and of those found before.
 
@@ -57,17 +63,41 @@ def extract_chunks(
         ModelError: the model is gone; what was finished is in the ledger.
         Interrupted: the user stopped the run; so are the chunks that were in flight.
     """
-    report = ExtractionReport(ledger.counts()["chunks"])
+    known = ledger.counts()["chunks"]
+    report = ExtractionReport(known)
     reusable, unsettled = _scan(ledger, recipe)
     if reusable:
-        progress.say(f"extract: reusing {reusable} of {report.total} chunks")
+        progress.say(f"extract: reusing {reusable} of {known} chunks")
     # Documents that have all their results need no second look, unless some are to be asked about again.
     looked_at = unsettled if not retry and recipe.verification is None else None
-    with progress.stage("extract", report.total, "chunks") as stage:
+    with progress.stage("extract", None if arriving else known, "chunks") as stage:
         results = _Results(ledger, run, stage, report, recipe, progress)
 
+        def portions_to_do() -> Iterator[list[DocumentRow]]:
+            source, taken, chunks = iter(arriving), set[str](), 0
+            while not stop.requested:
+                results.write()  # before a batch takes its time
+                if (ids := next(source, None)) is None:
+                    break
+                new = [document_id for document_id in dict.fromkeys(ids) if document_id not in taken]
+                taken.update(new)
+                chunks += ledger.chunk_count(new)
+                yield list(ledger.documents_of(new))
+            if stop.requested:
+                return
+            report.total = ledger.counts()["chunks"]
+            stage.expect(report.total)
+            rest = None if looked_at is None else looked_at - taken
+            if rest is not None:
+                settled = report.total - chunks - ledger.chunk_count(rest)
+                report.reused += settled
+                stage.advance(settled)
+            for rows in portions(ledger, rest):
+                yield [row for row in rows if row.document_id not in taken]
+
         def missing() -> Iterator[Chunk]:
-            for chunk in _missing(ledger, recipe, stage, report, retry or (Retry.FAILED,), looked_at):
+            todo = portions_to_do()
+            for chunk in _missing(ledger, todo, recipe, stage, report, retry or (Retry.FAILED,)):
                 if stop.requested:
                     return
                 # The extractor asks for the next chunk when it has given out all that the model had: the
@@ -137,23 +167,19 @@ def _scan(ledger: Ledger, recipe: Recipe) -> tuple[int, set[str]]:
 
 def _missing(
     ledger: Ledger,
+    todo: Iterable[list[DocumentRow]],
     recipe: Recipe,
     stage: Stage,
     report: ExtractionReport,
     retry: Collection[Retry],
-    looked_at: Collection[str] | None,
 ) -> Iterator[Chunk]:
     """The chunks to ask about. Texts are read only of documents that have some.
 
     Args:
-        looked_at: documents; those of others are all there. None: all.
+        todo: documents, each once.
     """
     asked: set[str] = set()
-    if looked_at is not None:
-        others = report.total - sum(map(len, ledger.chunks(looked_at).values()))
-        report.reused += others
-        stage.advance(others)
-    for rows in portions(ledger, looked_at):
+    for rows in todo:
         chunks, settled = _chunks_of(ledger, recipe, rows)
         if Retry.FAILED not in retry:
             report.unsettled.update({key for key, _ in chunks} - settled)

@@ -47,6 +47,11 @@ def inherited_results(ledger: Ledger, recipe: Recipe) -> InheritedResults:
     return InheritedResults(count, digest.hexdigest() if count else "")
 
 
+def may_inherit(index: Path, schema: GraphSchema) -> bool:
+    """Whether the schema was made from an older one of the index by adding to it."""
+    return any(added_types(older, schema) is not None for older in ancestors(index, schema))
+
+
 def inherit_results(
     ledger: Ledger,
     index: Path,

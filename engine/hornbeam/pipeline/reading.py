@@ -14,9 +14,10 @@ from hornbeam.records import Document, Rejection
 from hornbeam.stopping import StopRequest
 from hornbeam.store.ledger import ChunkRow, Ledger, file_of
 
-#: What is read before it is written in one transaction; both bound the memory.
+#: What is read before it is written in one transaction; both bound the memory, and the time for which nobody
+#: looks after the model while a batch is read.
 _ITEMS_AT_ONCE = 128
-_CHARACTERS_AT_ONCE = 8 << 20
+_CHARACTERS_AT_ONCE = 1 << 20
 
 Item = Document | Rejection | SeenFile
 
@@ -66,35 +67,43 @@ class Reader:
         return self.ledger.places.digest(file, self.reading)
 
     def read(self, corpus: Iterable[Item]) -> ReadingReport:
-        """
+        """All of it at once.
+
         Raises:
             Interrupted: the user stopped the run; what was read is in the ledger.
         """
+        for _ in self.batches(corpus):
+            self.stop.check(f"{self.report.seen} documents are read")
+        return self.report
+
+    def batches(self, corpus: Iterable[Item]) -> Iterator[list[str]]:
+        """Takes in a batch whenever it is asked for one; the ids of its documents, which are in the ledger
+        by then. Between two batches no transaction is open."""
         with self.progress.stage("read", unit="documents") as stage:
             for batch in _batches(corpus):
                 before = self.report.seen
                 with self.ledger.transaction():
-                    for item in batch:
-                        self._take(item)
+                    taken = [document_id for item in batch if (document_id := self._take(item)) is not None]
                     self._take_unchanged(batch)
                 self.ledger.seal()
                 stage.advance(self.report.seen - before)
-                self.stop.check(f"{self.report.seen} documents are read")
+                yield taken
         self.report.removed += forget_vanished_records(self.ledger, self.run)
-        return self.report
 
-    def _take(self, item: Item) -> None:
+    def _take(self, item: Item) -> str | None:
+        """The document that was taken, if one was."""
         report = self.report
         if isinstance(item, Document):
             report.seen += 1
-            self._take_document(item)
-        elif isinstance(item, Rejection):
+            return self._take_document(item)
+        if isinstance(item, Rejection):
             report.seen += 1
             shown = self.shown(item.path)
             report.rejected.append({"path": shown, "reason": item.reason})
             self.ledger.add_rejection(item.path, item.reason, self.run, shown=shown)
         elif not item.unchanged and item.whole and item.source not in self._excluded_files:
             self.ledger.places.add_digest(item.source, item.digest, self.reading)
+        return None
 
     def _take_unchanged(self, batch: list[Item]) -> None:
         """Most files of an update: together, not one by one."""
@@ -105,13 +114,13 @@ class Reader:
             self.report.unchanged += sources
             files -= Counter(set(files))  # a path that was given twice is met twice
 
-    def _take_document(self, document: Document) -> None:
+    def _take_document(self, document: Document) -> str | None:
         ledger, document_id, source = self.ledger, document.document_id, document.source
         if self.skip_deleted and ledger.places.is_deleted(document_id, source):
             self.report.excluded += 1
             self._excluded_files.add(file_of(source))
             ledger.forget_sources([source])  # of another text, which is no longer there
-            return
+            return None
         shown = self.shown(source)
         ledger.adopt_source(source, shown)
         held, _ = ledger.source_seen(source) or ("", 0)
@@ -128,6 +137,7 @@ class Reader:
             ledger.add_document(document_id, document.language, len(document.text), self.chunking, rows)
         ledger.add_source(source, document_id, document.title, self.run, shown=shown)
         ledger.places.undelete(document_id, source)
+        return document_id
 
 
 def count_document(document_id: str, source: str, ledger: Ledger, run: int, report: ReadingReport) -> None:

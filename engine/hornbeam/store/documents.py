@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from hornbeam.store.database import AT_ONCE, Database, marks, portions
 from hornbeam.store.places import Places
@@ -175,20 +176,26 @@ class Documents(Database):
         last = ""
         while True:
             # A page at a time, found by key: an open cursor would see half of what is written meanwhile.
-            page = self._run(
-                "SELECT d.document_id, d.language, d.characters, d.chunking, "
-                "json_group_array(json_array(CASE s.shown WHEN '' THEN s.source ELSE s.shown END, s.title)) "
-                "FROM documents d JOIN sources s USING (document_id) WHERE d.document_id > ? "
-                "GROUP BY d.document_id ORDER BY d.document_id LIMIT ?",
-                (last, AT_ONCE),
-            )
-            for document_id, language, characters, chunking, places in page:
-                found = sorted((source, title) for source, title in json.loads(places))
-                sources = tuple(source for source, _ in found)
-                yield DocumentRow(document_id, found[0][1], language, characters, chunking, sources)
+            page = self._document_rows("d.document_id > ?", (last, AT_ONCE))
+            yield from map(_document_row, page)
             if len(page) < AT_ONCE:
                 return
             last = page[-1][0]
+
+    def documents_of(self, document_ids: Iterable[str]) -> Iterator[DocumentRow]:
+        """Of these documents those that some source holds, each once."""
+        for some in portions(document_ids):
+            rows = self._document_rows(f"d.document_id IN ({marks(some)})", [*some, -1])
+            yield from map(_document_row, rows)
+
+    def _document_rows(self, where: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        return self._run(
+            "SELECT d.document_id, d.language, d.characters, d.chunking, "
+            "json_group_array(json_array(CASE s.shown WHEN '' THEN s.source ELSE s.shown END, s.title)) "
+            f"FROM documents d JOIN sources s USING (document_id) WHERE {where} "
+            "GROUP BY d.document_id ORDER BY d.document_id LIMIT ?",
+            values,
+        )
 
     def chunks(self, document_ids: Iterable[str]) -> dict[str, list[ChunkRow]]:
         """Chunks of each document, in order."""
@@ -202,6 +209,18 @@ class Documents(Database):
             for row in rows:
                 found[row[1]].append(ChunkRow(*row))
         return found
+
+    def chunk_count(self, document_ids: Iterable[str]) -> int:
+        """Chunks of these documents that some source holds, each once."""
+        held = "document_id IN (SELECT document_id FROM sources)"
+        return sum(
+            int(
+                self._one(
+                    f"SELECT count(*) FROM chunks WHERE document_id IN ({marks(some)}) AND {held}", some
+                )
+            )
+            for some in portions(document_ids)
+        )
 
     def counts(self) -> dict[str, int]:
         """Documents that some source holds, their chunks, and rejected inputs."""
@@ -224,3 +243,10 @@ class Documents(Database):
 def file_of(source: str) -> str:
     """The file that a source is, or is a record of."""
     return _RECORD.sub("", source)
+
+
+def _document_row(row: tuple[Any, ...]) -> DocumentRow:
+    document_id, language, characters, chunking, places = row
+    found = sorted((source, title) for source, title in json.loads(places))
+    sources = tuple(source for source, _ in found)
+    return DocumentRow(document_id, found[0][1], language, characters, chunking, sources)

@@ -127,3 +127,13 @@ def test_the_rules_of_the_parts_of_a_text_are_together_those_of_the_whole() -> N
         clauses = [*lexicon.clauses(left), *lexicon.clauses(right)]
         nameable = [index for index, word in enumerate(lexicon.words) if word.kind != "mark"]
         assert [index for clause in clauses for index in clause if index in nameable] == nameable
+
+
+def test_ascii_text_is_cut_into_words_as_any_text_is() -> None:
+    ascii_text = "".join(f"a{chr(code)}b {chr(code)} " for code in range(128)) + "x_1 C++ 3.5% O'Neill"
+    assert ascii_text.isascii()
+
+    def cut(text: str) -> list[tuple[int, int, str, str]]:
+        return [(word.start, word.end, word.text, word.kind) for word in split_words(text)]
+
+    assert cut(ascii_text) == cut(ascii_text + "\n\n\u00e9")[:-1]
