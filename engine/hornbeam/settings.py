@@ -115,12 +115,12 @@ class ChunkSettings(Section):
 
 
 class PromptSettings(Section):
-    """What is put to the model during a build."""
+    """What is put to the model."""
 
     language: str = Field(
         "auto",
-        description="of the prompts; document: that of the text where there are prompts in it, else English; "
-        "auto: English for the embedded model, which knows no other language, else document",
+        description="of the prompts of a build; document: that of the text where there are prompts in it, "
+        "else English; auto: English for the embedded model, which knows no other language, else document",
     )
     directory: str | None = Field(
         None,
@@ -359,7 +359,9 @@ class AnswerSettings(Section):
     global_tokens: int = Field(1200, ge=256, description="of community summaries in one of these calls")
     global_point_tokens: int = Field(192, ge=32, description="of what one of these calls may say")
     prompts: str | None = Field(
-        None, description="LANGUAGE/TASK.txt files that take the place of the shipped ones"
+        None,
+        description="LANGUAGE/TASK.txt files for questions, in place of the shipped ones; by default those "
+        "of prompts.directory",
     )
 
 
@@ -441,6 +443,13 @@ class Settings(Section):
     def _repeatable(self) -> Settings:
         if self.repro and self.extract.temperature > 0:
             raise ValueError("repro needs extract.temperature = 0")
+        return self
+
+    @model_validator(mode="after")
+    def _one_folder_of_prompts(self) -> Settings:
+        if self.answer.prompts is None and self.prompts.directory is not None:
+            answer = self.answer.model_copy(update={"prompts": self.prompts.directory})
+            object.__setattr__(self, "answer", answer)  # settings are frozen for everyone else
         return self
 
     def fingerprint(self, *sections: str) -> str:

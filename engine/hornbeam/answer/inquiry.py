@@ -5,19 +5,22 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
+from functools import cache
 from typing import Literal
+
+import regex
 
 from hornbeam.answer.events import EvidenceFound
 from hornbeam.answer.metering import Meter
-from hornbeam.answer.prompts import AnswerPrompts, language_of, shipped_prompts
 from hornbeam.errors import ModelError
 from hornbeam.llm.protocol import Completion, LanguageModel, Request
+from hornbeam.prompts import DEFAULT_LANGUAGE, Prompts, load_prompts
 from hornbeam.retrieve.evidence import Evidence, pack_evidence
 from hornbeam.retrieve.knowledge_base import KnowledgeBase
 from hornbeam.retrieve.search import search
-from hornbeam.settings import AnswerSettings, RetrieveSettings
+from hornbeam.settings import AnswerSettings, PromptSettings, RetrieveSettings
 
+_HAN = regex.compile(r"\p{Han}")
 #: A passage of the evidence, a few words, or whole sentences.
 Style = Literal["extract", "short", "sentences"]
 
@@ -46,7 +49,7 @@ class Inquiry:
         self.answer = answer
         self.style: Style = style
         self.meter = Meter()
-        self.prompts = AnswerPrompts(Path(answer.prompts)) if answer.prompts else shipped_prompts()
+        self._prompts = question_prompts(answer.prompts)
         self.evidence: list[Evidence] = []
         self._numbers = itertools.count(1)
 
@@ -100,7 +103,8 @@ class Inquiry:
     def chat(self, task: str, **values: str) -> str:
         """A task's prompt in the question's language; `values` are made harmless."""
         safe = {name: self.model.neutralise(value) for name, value in values.items()}
-        return self.prompts.chat(self.model, task, language_of(self.question), **safe)
+        prompt = self._prompts.text(task, language_of(self.question))
+        return self.model.chat_prompt(prompt.instruct(), prompt.ask(**safe))
 
     def request(
         self, stage: str, prompt: str, max_tokens: int, *, grammar: str, logprobs: bool = False
@@ -132,6 +136,21 @@ class Inquiry:
     def check(stage: str, completion: Completion) -> None:
         if completion.finish_reason == "error":
             raise ModelError(f"the model failed ({stage}): {completion.error}")
+
+
+@cache
+def question_prompts(directory: str | None) -> Prompts:
+    """Those of every language: a question says itself in which it is asked.
+
+    Raises:
+        UsageError: a file of the user's folder cannot be used.
+    """
+    return load_prompts(PromptSettings(directory=directory, language="document"))
+
+
+def language_of(question: str) -> str:
+    """The language that a question is asked in, as far as there are prompts in it: "zh" or "en"."""
+    return "zh" if _HAN.search(question) else DEFAULT_LANGUAGE
 
 
 def numbered(evidence: Iterable[Evidence]) -> str:

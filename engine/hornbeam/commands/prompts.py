@@ -10,7 +10,9 @@ import typer
 from hornbeam.commands.options import ConfigOption, JsonOption, SetOption, settings_of
 from hornbeam.printing import print_json, say
 
-app = typer.Typer(help="Look at the prompts of a build, write them out to change them.", no_args_is_help=True)
+app = typer.Typer(
+    help="Look at the prompts of builds and answers, write them out to change them.", no_args_is_help=True
+)
 
 
 @app.command("list")
@@ -25,8 +27,10 @@ def prompts_list(config: ConfigOption = None, changes: SetOption = None, as_json
         print_json({"version": prompts.version, "languages": prompts.languages, "prompts": listed})
         return
     for entry in listed:
-        say(f"{entry['language']}/{entry['task']:<14} {entry['version']}  {entry['origin']}")
-    say(f"{'all together':<17} {prompts.version}")
+        say(
+            f"{entry['use']:<7} {entry['language']}/{entry['task']:<14} {entry['version']}  {entry['origin']}"
+        )
+    say(f"{'all of builds':<25} {prompts.version}")
 
 
 @app.command("show")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from hornbeam.corpus import detect_language
 from hornbeam.errors import ModelError, UsageError
 from hornbeam.evolve.prompts import ProposalPrompt
 from hornbeam.evolve.suggestions import ChunkSuggestions, Thing, read_entity_types, read_fact_types
@@ -13,6 +14,7 @@ from hornbeam.grammar.spans import SpanLexicon
 from hornbeam.grammar.type_proposals import entity_type_grammar, fact_type_grammar
 from hornbeam.llm.batch import run_batches
 from hornbeam.llm.protocol import Completion, LanguageModel, Request, Usage
+from hornbeam.prompts import Prompts, load_prompts, shipped_prompts
 from hornbeam.schema.evolution import type_names
 from hornbeam.schema.model import GraphSchema, fold
 from hornbeam.settings import EvolveSettings, Settings
@@ -48,23 +50,35 @@ class Asker:
     Args:
         schema: None: nothing is known yet.
         any_words: names may be of any letters, not only of the chunk's words.
+        prompts: None: the shipped ones. A chunk is asked about in its language where there are prompts in it.
     """
 
     def __init__(
-        self, model: LanguageModel, schema: GraphSchema | None, settings: EvolveSettings, *, any_words: bool
+        self,
+        model: LanguageModel,
+        schema: GraphSchema | None,
+        settings: EvolveSettings,
+        *,
+        any_words: bool,
+        prompts: Prompts | None = None,
     ) -> None:
         self._model = model
         self._settings = settings
         self._any_words = any_words
-        self.prompt = ProposalPrompt(schema, model)
+        self._all_prompts = prompts or shipped_prompts()
+        self._prompts = {
+            language: ProposalPrompt(schema, model, self._all_prompts, language)
+            for language in self._all_prompts.languages
+        }
         self._taken = {fold(name) for name in type_names(schema, "entity")} if schema else set()
 
     @property
     def version(self) -> str:
         """Of all that an answer depends on besides the chunk, its things and the model."""
         limits = self._settings
+        prompts = ",".join(prompt.version for prompt in self._prompts.values())
         return (
-            f"{GRAMMAR_VERSION}:{self.prompt.version}:{self._any_words}:{limits.types_per_chunk}:"
+            f"{GRAMMAR_VERSION}:{prompts}:{self._any_words}:{limits.types_per_chunk}:"
             f"{limits.max_name_words}:{limits.max_output_tokens}"
         )
 
@@ -73,10 +87,11 @@ class Asker:
         Raises:
             ModelError: prompt, a full chunk and the answer do not fit the model's context.
         """
-        needed = self.prompt.fixed_tokens + 2 * max_chunk_tokens + self._settings.max_output_tokens
+        fixed = max(prompt.fixed_tokens for prompt in self._prompts.values())
+        needed = fixed + 2 * max_chunk_tokens + self._settings.max_output_tokens
         if needed > self._model.max_model_len:
             raise ModelError(
-                f"asking for types needs {needed} tokens of context (prompt {self.prompt.fixed_tokens}, "
+                f"asking for types needs {needed} tokens of context (prompt {fixed}, "
                 f"chunk and things 2 x {max_chunk_tokens}, answer {self._settings.max_output_tokens}), and "
                 f"the model has {self._model.max_model_len}; lower chunk.max_tokens or "
                 "evolve.max_output_tokens, or raise model.max_model_len"
@@ -111,17 +126,18 @@ class Asker:
 
     def _request(self, question: Question, lexicon: SpanLexicon) -> Request | None:
         limits = self._settings
+        asked_in = self._prompts[self._all_prompts.language_of(detect_language(question.text))]
         if question.things is None:
             grammar = entity_type_grammar(
                 lexicon, max_items=limits.types_per_chunk, taken=self._taken, any_words=self._any_words
             )
-            prompt = self.prompt.entity_types(question.text)
+            prompt = asked_in.entity_types(question.text)
         else:
             names = [thing.name for thing in question.things]
             grammar = fact_type_grammar(
                 names, lexicon, max_items=limits.types_per_chunk, any_words=self._any_words
             )
-            prompt = self.prompt.fact_types(question.text, names)
+            prompt = asked_in.fact_types(question.text, names)
         if grammar is None:
             return None
         return Request(question.key, prompt, limits.max_output_tokens, grammar=grammar, logprobs=True)
@@ -159,10 +175,11 @@ def as_many_as_fit(things: Sequence[Thing]) -> tuple[Thing, ...]:
 def asker_of(settings: Settings, schema: GraphSchema | None, model: LanguageModel) -> Asker:
     """
     Raises:
-        UsageError: the settings are of the tier without a model.
+        UsageError: the settings are of the tier without a model, or a prompt of the user's cannot be used.
     """
     if settings.extract.tier == "fast":
         raise UsageError("only a model can say which types a schema lacks, and extract.tier = fast uses none")
     words = settings.evolve.name_words
     any_words = words == "any" or (words == "auto" and settings.model.path is not None)
-    return Asker(model, schema, settings.evolve, any_words=any_words)
+    prompts = load_prompts(settings.prompts, embedded=settings.model.path is None)
+    return Asker(model, schema, settings.evolve, any_words=any_words, prompts=prompts)

@@ -1,4 +1,5 @@
-"""What is put to the model during a build: text files, one per task and language, and worked examples.
+"""What is put to the model, in builds and about questions: text files, one per task and language, and worked
+examples.
 
 The shipped files lie beside this module, a folder a language; a folder of the user's takes their place file
 by file (`prompts.directory`).
@@ -6,7 +7,7 @@ by file (`prompts.directory`).
 
 from hornbeam.prompts.files import DEFAULT_LANGUAGE, Prompts, load_prompts, shipped_prompts, write_prompts
 from hornbeam.prompts.template import TASKS, PromptText
-from hornbeam.prompts.worked import ExampleFile, WorkedExample
+from hornbeam.prompts.worked import ExampleFile, TypeExample, WorkedExample
 
 __all__ = [
     "DEFAULT_LANGUAGE",
@@ -14,6 +15,7 @@ __all__ = [
     "ExampleFile",
     "PromptText",
     "Prompts",
+    "TypeExample",
     "WorkedExample",
     "load_prompts",
     "shipped_prompts",

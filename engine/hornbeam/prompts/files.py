@@ -1,22 +1,22 @@
-"""The prompts of a build: the shipped files, and those of the user that take their place."""
+"""The prompts of builds and answers: the shipped files, and those of the user that take their place."""
 
 from __future__ import annotations
 
 import difflib
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
 from hornbeam.errors import UsageError, reason
-from hornbeam.prompts.template import TASKS, PromptText, parse_prompt
-from hornbeam.prompts.worked import ExampleFile, parse_examples
+from hornbeam.prompts.template import TASKS, PromptText, Use, parse_prompt
+from hornbeam.prompts.worked import ExampleFile, TypeExample, parse_examples, parse_type_examples
 from hornbeam.settings import PromptSettings
 
 DEFAULT_LANGUAGE = "en"
-_EXAMPLES = "examples.json"
-_NAMES = (*(f"{task}.txt" for task in TASKS), _EXAMPLES)
+_EXAMPLES, _TYPE_EXAMPLES = "examples.json", "type_examples.json"
+_NAMES = (*(f"{task}.txt" for task in TASKS), _EXAMPLES, _TYPE_EXAMPLES)
 
 
 class Prompts:
@@ -25,6 +25,7 @@ class Prompts:
     Args:
         texts: by language and task; English has every task.
         examples: by language; English has some.
+        type_examples: of types that a schema lacks, by language; English has some.
         language: that of every prompt, whatever it is about; None: the language of what it is about.
     """
 
@@ -32,10 +33,12 @@ class Prompts:
         self,
         texts: Mapping[tuple[str, str], PromptText],
         examples: Mapping[str, ExampleFile],
+        type_examples: Mapping[str, Sequence[TypeExample]],
         language: str | None = None,
     ) -> None:
         self._texts = texts
         self._examples = examples
+        self._type_examples = type_examples
         self._language = language
 
     @property
@@ -48,10 +51,12 @@ class Prompts:
 
     @property
     def version(self) -> str:
-        """Of every text together, and of the choice among them."""
+        """Of every text of a build together, and of the choice among them; what asks for new types has a
+        version of its own, and questions change nothing that is built."""
         digest = hashlib.sha256((self._language or "").encode())
         for (language, task), text in sorted(self._texts.items()):
-            digest.update(f"{language}/{task}\n{text.content}\n".encode())
+            if TASKS[task].use == "build":
+                digest.update(f"{language}/{task}\n{text.content}\n".encode())
         for language, examples in sorted(self._examples.items()):
             digest.update(f"{language}\n{examples.model_dump_json()}\n".encode())
         return digest.hexdigest()[:16]
@@ -59,8 +64,14 @@ class Prompts:
     def listed(self) -> list[dict[str, str]]:
         """What there is, for people."""
         return [
-            {"language": language, "task": task, "version": text.version, "origin": text.origin}
-            for (language, task), text in sorted(self._texts.items())
+            {
+                "language": language,
+                "task": task,
+                "use": TASKS[task].use,
+                "version": text.version,
+                "origin": text.origin,
+            }
+            for (language, task), text in sorted(self._texts.items(), key=_by_use)
         ]
 
     def language_of(self, language: str) -> str:
@@ -75,6 +86,19 @@ class Prompts:
 
     def examples(self, language: str) -> ExampleFile:
         return self._examples.get(self.language_of(language)) or self._examples[DEFAULT_LANGUAGE]
+
+    def type_examples(self, language: str) -> Sequence[TypeExample]:
+        wanted = self.language_of(language)
+        return self._type_examples.get(wanted, self._type_examples[DEFAULT_LANGUAGE])
+
+
+#: In the order in which they are shown.
+_USES: tuple[Use, ...] = ("build", "evolve", "answer")
+
+
+def _by_use(entry: tuple[tuple[str, str], PromptText]) -> tuple[int, str, str]:
+    (language, task), _ = entry
+    return _USES.index(TASKS[task].use), language, task
 
 
 @cache
@@ -94,24 +118,27 @@ def load_prompts(settings: PromptSettings, *, embedded: bool = False) -> Prompts
     """
     texts: dict[tuple[str, str], PromptText] = {}
     examples: dict[str, ExampleFile] = {}
+    type_examples: dict[str, Sequence[TypeExample]] = {}
     own = _files_of(Path(settings.directory)) if settings.directory is not None else ()
     for language, name, written, origin in (*_shipped(), *own):
         if name == _EXAMPLES:
             examples[language] = parse_examples(written, origin)
+        elif name == _TYPE_EXAMPLES:
+            type_examples[language] = parse_type_examples(written, origin)
         else:
             task = name.removesuffix(".txt")
             texts[language, task] = parse_prompt(task, written, origin)
     if settings.language == "auto" and embedded:
-        return Prompts(texts, examples, DEFAULT_LANGUAGE)
+        return Prompts(texts, examples, type_examples, DEFAULT_LANGUAGE)
     if settings.language in ("auto", "document"):
-        return Prompts(texts, examples)
+        return Prompts(texts, examples, type_examples)
     known = sorted({language for language, _ in texts})
     if settings.language not in known:
         raise UsageError(
             f"prompts.language '{settings.language}': no prompt is written in it; there are "
             + ", ".join(known)
         )
-    return Prompts(texts, examples, settings.language)
+    return Prompts(texts, examples, type_examples, settings.language)
 
 
 def write_prompts(folder: Path) -> list[Path]:
@@ -149,13 +176,13 @@ def _shipped() -> tuple[tuple[str, str, str, str], ...]:
 
 def _files_of(folder: Path) -> Iterator[tuple[str, str, str, str]]:
     if not folder.is_dir():
-        raise UsageError(f"prompts.directory {folder}: there is no such folder")
+        raise UsageError(f"prompts {folder}: there is no such folder")
     for file in sorted(folder.glob("*/*")):
         if file.name.startswith("."):
             continue
         if file.name not in _NAMES:
             near = difflib.get_close_matches(file.name, _NAMES, n=1, cutoff=0.0)[0]
-            raise UsageError(f"prompts.directory: {file} is no prompt's name; did you mean '{near}'?")
+            raise UsageError(f"prompts: {file} is no prompt's name; did you mean '{near}'?")
         try:
             written = file.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:

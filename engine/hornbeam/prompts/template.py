@@ -10,10 +10,14 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from string import Template
+from typing import Literal
 
 from hornbeam.errors import UsageError
 
 _DASHES = "---"
+
+#: What a prompt is for: the extraction and the texts of a build, types that its schema lacks, questions.
+Use = Literal["build", "evolve", "answer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +29,12 @@ class TaskForm:
 
     instructions: frozenset[str] | None
     question: frozenset[str]
+    use: Use = "build"
 
 
-def _form(instructions: str | None, question: str) -> TaskForm:
-    return TaskForm(
-        None if instructions is None else frozenset(instructions.split()), frozenset(question.split())
-    )
+def _form(instructions: str | None, question: str, use: Use = "build") -> TaskForm:
+    wanted = None if instructions is None else frozenset(instructions.split())
+    return TaskForm(wanted, frozenset(question.split()), use)
 
 
 #: By the name of the file without its ending.
@@ -43,6 +47,16 @@ TASKS: dict[str, TaskForm] = {
     "naming": _form("", "facts"),  # of communities
     "summarising": _form("", "name descriptions"),  # of an entity's descriptions
     "same_thing": _form("", "first told_of_first second told_of_second"),  # of two names
+    "entity_types": _form("known examples", "text", "evolve"),  # that the schema lacks
+    "fact_types": _form("known_relations known_attributes examples", "text things", "evolve"),
+    "extract": _form("", "evidence question", "answer"),  # a phrase of the evidence
+    "short": _form("", "evidence question", "answer"),
+    "sentences": _form("", "evidence question", "answer"),
+    "answerable": _form("", "evidence question", "answer"),  # yes or no
+    "points": _form("", "evidence question", "answer"),  # of community summaries
+    "plan": _form("", "types question", "answer"),
+    "step": _form("", "evidence found question", "answer"),
+    "standalone": _form("", "history question", "answer"),  # a question of a conversation, by itself
 }
 
 

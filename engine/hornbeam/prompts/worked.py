@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from string import Template
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from hornbeam.errors import UsageError
 
@@ -42,6 +50,30 @@ class ExampleFile(_Written):
         if set(Template(sentence).get_identifiers()) != wanted:
             raise ValueError(f"needs the placeholders {', '.join(f'${name}' for name in sorted(wanted))}")
         return sentence
+
+
+class TypeExample(_Written):
+    """A text with the types that it uses: what stands for each, and a general word for its kind."""
+
+    text: str = Field(min_length=1)
+    things: tuple[str, ...]  # of which facts are asked
+    entity_types: tuple[tuple[str, str], ...] = ()  # thing, type
+    relation_types: tuple[tuple[str, str, str], ...] = ()  # head, type, tail
+    attribute_types: tuple[tuple[str, str, str], ...] = ()  # thing, type, value
+
+
+_TYPE_EXAMPLES = TypeAdapter(tuple[TypeExample, ...])
+
+
+def parse_type_examples(written: str, origin: str) -> tuple[TypeExample, ...]:
+    """
+    Raises:
+        UsageError: it is not of the form; the first fault and `origin` are named.
+    """
+    try:
+        return _TYPE_EXAMPLES.validate_json(written)
+    except ValidationError as error:
+        raise UsageError(f"examples {origin}: {first_fault(error)}") from error
 
 
 def parse_examples(written: str, origin: str) -> ExampleFile:

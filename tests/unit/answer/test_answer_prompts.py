@@ -1,4 +1,4 @@
-"""Prompts of answers: every shipped file has its placeholders, and a user's file takes one's place."""
+"""Prompts of answers: every task has one in a question's language, and a user's file takes its place."""
 
 from __future__ import annotations
 
@@ -6,51 +6,33 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("xgrammar")
-
-from hornbeam.answer.prompts import TASKS, AnswerPrompts, language_of, shipped_prompts
+from hornbeam.answer.inquiry import language_of, question_prompts
 from hornbeam.errors import UsageError
-from support.walker import GrammarWalker
+from hornbeam.prompts import TASKS
 
-SHORT = {"evidence": "[1] Warsaw.", "question": "Where?"}
+ANSWERING = [task for task, form in TASKS.items() if form.use == "answer"]
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", ANSWERING)
 @pytest.mark.parametrize("language", ["en", "zh", "fr"])
 def test_every_task_has_a_prompt_in_every_language(task: str, language: str) -> None:
-    values = {name: f"<{name}>" for name in TASKS[task]}
-    prompt = shipped_prompts().chat(GrammarWalker(), task, language, **values)
-    assert all(value in prompt for value in values.values())
-    assert "$" not in prompt
+    values = {name: f"<{name}>" for name in TASKS[task].question}
+    prompt = question_prompts(None).text(task, language)
+    asked = prompt.ask(**values)
+    assert all(value in asked for value in values.values())
+    assert prompt.instruct()
+    assert "$" not in prompt.instruct() + asked
 
 
 def test_a_file_of_the_user_takes_the_place_of_the_shipped_one(tmp_path: Path) -> None:
     (tmp_path / "en").mkdir()
     (tmp_path / "en" / "short.txt").write_text("Be brief.\n---\n$question\n$evidence", "utf-8")
-    prompts = AnswerPrompts(tmp_path)
-    own = prompts.chat(GrammarWalker(), "short", "en", **SHORT)
-    assert "Be brief." in own
-    assert own.index("Where?") < own.index("[1] Warsaw.")
-    shipped = shipped_prompts().chat(GrammarWalker(), "extract", "en", **SHORT)
-    assert prompts.chat(GrammarWalker(), "extract", "en", **SHORT) == shipped
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "said"),
-    [
-        ("brief.txt", "x\n---\n$question $evidence", "no task"),
-        ("short.txt", "$question $evidence", "parted by one line"),
-        ("short.txt", "x\n---\n$question", r"\$evidence"),
-        ("short.txt", "x\n---\n$question $evidence $age", "no other placeholder"),
-    ],
-)
-def test_a_file_that_cannot_be_used_is_said(tmp_path: Path, name: str, text: str, said: str) -> None:
-    (tmp_path / "en").mkdir()
-    (tmp_path / "en" / name).write_text(text, "utf-8")
-    with pytest.raises(UsageError, match=said):
-        AnswerPrompts(tmp_path)
+    own, shipped = question_prompts(str(tmp_path)), question_prompts(None)
+    assert own.text("short", "en").instruct() == "Be brief."
+    assert own.text("short", "en").ask(evidence="[1] Warsaw.", question="Where?") == "Where?\n[1] Warsaw."
+    assert own.text("extract", "en") == shipped.text("extract", "en")
     with pytest.raises(UsageError, match="no such folder"):
-        AnswerPrompts(tmp_path / "missing")
+        question_prompts(str(tmp_path / "missing"))
 
 
 def test_a_chinese_question_is_asked_in_chinese() -> None:

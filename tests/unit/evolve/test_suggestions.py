@@ -1,6 +1,7 @@
 """Questions about types, the answers that are read from completions, and how they come together."""
 
 import math
+from pathlib import Path
 
 import pytest
 import regex
@@ -15,9 +16,10 @@ from hornbeam.evolve.suggestions import ChunkSuggestions, Thing, read_entity_typ
 from hornbeam.extract.result import ChunkExtraction, FoundEntity
 from hornbeam.grammar.spans import SpanLexicon
 from hornbeam.grammar.type_names import name_rules
+from hornbeam.prompts import load_prompts, shipped_prompts
 from hornbeam.schema import load_schema
 from hornbeam.schema.proposals import Sighting
-from hornbeam.settings import EvolveSettings
+from hornbeam.settings import EvolveSettings, PromptSettings
 from support.type_scripts import TypeScript, completion, entity_answer, fact_answer
 from support.version_by_hand import HashedWords
 
@@ -147,12 +149,30 @@ def test_a_model_with_too_little_room_is_told_before_anything_is_asked() -> None
 
 def test_the_prompt_names_the_known_types_and_shows_no_known_one_as_lacking() -> None:
     medical = load_schema("medical")
-    prompt = ProposalPrompt(medical, TypeScript()).entity_types("A text.")
+    prompt = ProposalPrompt(medical, TypeScript(), shipped_prompts()).entity_types("A text.")
 
     assert "disease" in {item.name for item in medical.entity_types}
     assert '"marsh fever","disease"' not in prompt
     assert '"osprey","bird"' in prompt
-    assert "none" in ProposalPrompt(None, TypeScript()).entity_types("A text.")
+    assert "none" in ProposalPrompt(None, TypeScript(), shipped_prompts()).entity_types("A text.")
+
+
+def test_a_chunk_is_asked_about_in_its_language_and_in_the_users_words(tmp_path: Path) -> None:
+    (tmp_path / "en").mkdir()
+    (tmp_path / "en" / "entity_types.txt").write_text(
+        "Kinds, please.\n$known\n$examples\n---\n$text", "utf-8"
+    )
+    own = load_prompts(PromptSettings(directory=str(tmp_path)))
+    model = TypeScript()
+    settings = EvolveSettings()
+    asker = Asker(model, None, settings, any_words=True, prompts=own)
+    list(asker.ask([Question("a", "史进去寻王进。"), Question("b", TEXT)]))
+    chinese, english = (request.prompt for request in model.requests)
+    assert "文本：史进去寻王进。" in chinese
+    assert "Kinds, please." in english
+    shipped = Asker(model, None, settings, any_words=True)
+    assert shipped.version == Asker(model, None, settings, any_words=True, prompts=shipped_prompts()).version
+    assert shipped.version != asker.version
 
 
 def test_things_are_in_reading_order_and_as_many_as_fit() -> None:

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from hornbeam.cli import app
 from hornbeam.errors import UsageError
 from hornbeam.prompts import TASKS, load_prompts, shipped_prompts, write_prompts
-from hornbeam.settings import PromptSettings
+from hornbeam.settings import PromptSettings, Settings
 
 GUIDED = "List facts.\n\n$examples\n---\nText: $text\n"
 
@@ -25,11 +25,16 @@ def folder_with(folder: Path, name: str, written: str) -> PromptSettings:
 def test_every_task_is_shipped_in_every_language() -> None:
     prompts = shipped_prompts()
     assert prompts.languages == ("en", "zh")
-    assert {(entry["language"], entry["task"]) for entry in prompts.listed()} == {
-        (language, task) for language in prompts.languages for task in TASKS
+    listed = {(entry["language"], entry["task"]): entry["use"] for entry in prompts.listed()}
+    assert listed == {
+        (language, task): form.use
+        for language in prompts.languages
+        for task, form in TASKS.items()
+        if (language, task) in listed or language == "en" or form.use != "answer"
     }
-    for task in TASKS:
-        assert prompts.text(task, "zh") != prompts.text(task, "en")
+    for task, form in TASKS.items():
+        if form.use != "answer":  # some questions to answer one are in English alone
+            assert prompts.text(task, "zh") != prompts.text(task, "en")
 
 
 def test_a_text_is_asked_about_in_its_language_and_in_english_where_there_is_none() -> None:
@@ -55,7 +60,8 @@ def test_one_language_for_all_can_be_asked_for() -> None:
 
 def test_what_is_written_out_is_what_is_shipped(tmp_path: Path) -> None:
     written = write_prompts(tmp_path / "mine")
-    assert {path.name for path in written} == {*(f"{task}.txt" for task in TASKS), "examples.json"}
+    files = {"examples.json", "type_examples.json", *(f"{task}.txt" for task in TASKS)}
+    assert {path.name for path in written} == files
     own = load_prompts(PromptSettings(directory=str(tmp_path / "mine")))
     assert own.version == shipped_prompts().version
     with pytest.raises(UsageError, match="is there already"):
@@ -88,6 +94,9 @@ def test_a_language_of_the_users_needs_no_more_than_one_file(tmp_path: Path) -> 
         ("en/giuded.txt", GUIDED, "did you mean 'guided.txt'"),
         ("en/guided.txt", "\udcff", "cannot be read"),
         ("en/examples.json", "{", "Invalid JSON"),
+        ("en/type_examples.json", '[{"text": "a", "things": [], "kinds": []}]', "0.kinds"),
+        ("en/short.txt", "Be brief.\n---\n$question", r"question lacks the placeholder \$evidence"),
+        ("en/short.txt", "In $n words.\n---\n$question $evidence", r"unknown placeholder \$n"),
         ("en/examples.json", '{"names": [], "fact": "$head", "bare": "$name"}', "names"),
     ],
 )
@@ -108,13 +117,29 @@ def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
         load_prompts(PromptSettings(directory=str(tmp_path / "none")))
 
 
+def test_prompts_that_build_nothing_do_not_change_the_version_of_builds(tmp_path: Path) -> None:
+    own = load_prompts(folder_with(tmp_path, "en/short.txt", "Be brief.\n---\n$question $evidence"))
+    assert own.text("short", "en").instruct() == "Be brief."
+    assert own.version == shipped_prompts().version
+
+
+def test_questions_take_the_folder_of_builds_unless_they_have_their_own() -> None:
+    assert Settings().answer.prompts is None
+    assert Settings(prompts=PromptSettings(directory="a")).answer.prompts == "a"
+    own = Settings.model_validate({"prompts": {"directory": "a"}, "answer": {"prompts": "b"}})
+    assert own.answer.prompts == "b"
+
+
 def test_the_command_line_lists_shows_and_writes(tmp_path: Path) -> None:
     runner = CliRunner()
     listed = runner.invoke(app, ["prompts", "list", "--set", "prompts.language=document"])
     assert listed.exit_code == 0
     assert f"{shipped_prompts().version}" in listed.output
+    assert {"zh/entity_types", "en/fact_types", "en/plan", "zh/extract"} <= set(listed.output.split())
     shown = runner.invoke(app, ["prompts", "show", "verification", "--language", "zh"])
     assert "$statement" in shown.output
+    shown = runner.invoke(app, ["prompts", "show", "entity_types", "--language", "zh"])
+    assert "已知类型" in shown.output
     written = runner.invoke(app, ["prompts", "write", str(tmp_path / "mine")])
     assert written.exit_code == 0
     assert (tmp_path / "mine/zh/extraction.txt").is_file()
