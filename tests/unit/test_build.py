@@ -541,7 +541,9 @@ def test_a_verification_that_fails_leaves_the_fact_unverified_until_the_next_run
     corpus: Path, index: Path
 ) -> None:
     def fails(request: Request) -> str | None:
-        return "the server is gone" if is_verification(request) and "1867" in request.prompt else None
+        return (
+            "the server is gone" if is_verification(request) and "Babbage built" in request.prompt else None
+        )
 
     first = build(index, [corpus], model=walker(fail_when=fails), settings=verifying(0.0))
     assert first.chunks["failed"] == first.chunks["degraded"] == 0
