@@ -89,7 +89,7 @@ def extract_chunks(
             stage.expect(report.total)
             rest = None if looked_at is None else looked_at - taken
             if rest is not None:
-                settled = report.total - chunks - ledger.chunk_count(rest)
+                settled = max(0, report.total - chunks - ledger.chunk_count(rest))
                 report.reused += settled
                 stage.advance(settled)
             for rows in portions(ledger, rest):
