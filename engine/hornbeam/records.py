@@ -93,6 +93,8 @@ class Mention:
     end: int
     surface: str  # chunk.text[start:end]
     confidence: float
+    description_start: int | None = None  # of what the chunk says that it is, within the chunk's text
+    description_end: int | None = None  # None: it says nothing, or nobody was asked
 
 
 @dataclass(frozen=True, slots=True)

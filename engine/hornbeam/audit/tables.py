@@ -80,6 +80,13 @@ _CHECKS: dict[str, tuple[str, str, str]] = {
         "SELECT attribute_id FROM attribute_evidence x JOIN chunks c USING (chunk_id) "
         'WHERE x.start < 0 OR x."end" <= x.start OR x."end" > length(c.text)',
     ),
+    "description_spans": (
+        "mentions",
+        "the span of its description is not in its chunk",
+        "SELECT entity_id FROM mentions m JOIN chunks c USING (chunk_id) "
+        "WHERE (m.description_start IS NULL) <> (m.description_end IS NULL) OR m.description_start < 0 "
+        "OR m.description_end <= m.description_start OR m.description_end > length(c.text)",
+    ),
     "merge_evidence": (
         "merges",
         "its evidence is not in its chunk, or its chunk not in its document",
@@ -153,9 +160,15 @@ def check_tables(directory: Path, schema: GraphSchema) -> dict[str, list[Finding
             found[name] = _offenders(connection, name, *_PROBLEMS[name], sql)
         for name, (_, _, sql) in SHARES.items():
             found[name] = _offenders(connection, name, *_PROBLEMS[name], sql)
+        older = set() if _has_column(connection, "mentions", "description_start") else {"description_spans"}
         for name, (table, problem, sql) in _CHECKS.items():
-            found[name] = _offenders(connection, name, table, problem, sql)
+            found[name] = [] if name in older else _offenders(connection, name, table, problem, sql)
     return found
+
+
+def _has_column(connection: Any, table: str, column: str) -> bool:
+    """Columns were added: versions of an older Hornbeam lack them."""
+    return column in {row[0] for row in connection.execute(f"DESCRIBE {table}").fetchall()}
 
 
 def _offenders(connection: Any, check: str, table: str, problem: str, sql: str) -> list[Finding]:

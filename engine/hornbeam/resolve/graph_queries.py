@@ -45,7 +45,11 @@ MENTIONS = {
                any_value(document_id) AS document_id,
                any_value(surface) AS surface, max(confidence) AS confidence,
                any_value(canonical) AS canonical, any_value(type) AS type, min(name) AS name,
-               min(sentence) AS sentence, min(described) AS described
+               min(sentence) AS sentence, min(described) AS described,
+               arg_min(described_start, (described, described_start))
+                   FILTER (WHERE described IS NOT NULL) AS described_start,
+               arg_min(described_end, (described, described_start))
+                   FILTER (WHERE described IS NOT NULL) AS described_end
         FROM found_names GROUP BY name_id, chunk_id, start, "end\"""",
 }
 GIVE_SENSES = """
@@ -99,7 +103,12 @@ FACTS = {
     "mention_rows": """
         SELECT w.entity_id, m.chunk_id, m.start, m."end", any_value(m.surface) AS surface,
                max(m.confidence) AS confidence, any_value(w.type) AS type, min(m.name) AS name,
-               min(m.sentence) AS sentence, min(m.described) AS described, bool_or(w.is_first) AS is_first,
+               min(m.sentence) AS sentence, min(m.described) AS described,
+               arg_min(m.described_start, (m.described, m.described_start))
+                   FILTER (WHERE m.described IS NOT NULL) AS described_start,
+               arg_min(m.described_end, (m.described, m.described_start))
+                   FILTER (WHERE m.described IS NOT NULL) AS described_end,
+               bool_or(w.is_first) AS is_first,
                max(CASE WHEN w.is_first THEN m.sense END) AS sense
         FROM name_mentions m JOIN whose w ON w.document_id = m.document_id AND w.name_id = m.name_id
         GROUP BY w.entity_id, m.chunk_id, m.start, m."end\"""",
@@ -171,7 +180,8 @@ TABLES_OF_A_GRAPH = {
              LEFT JOIN summaries s USING (entity_id)
         GROUP BY m.entity_id ORDER BY m.entity_id""",
     "mentions": """
-        SELECT entity_id, chunk_id, start, "end", surface, confidence
+        SELECT entity_id, chunk_id, start, "end", surface, confidence, described_start AS description_start,
+               described_end AS description_end
         FROM mention_rows WHERE start IS NOT NULL ORDER BY entity_id, chunk_id, start, "end\"""",
     "relations": """
         SELECT relation_id, head_id, type, tail_id, weight, confidence, description

@@ -75,7 +75,7 @@ STAGED = {
     "found_names": (
         ("name_id", "str"), ("canonical", "str"), ("type", "str"), ("name", "str"), ("document_id", "str"),
         ("chunk_id", "str"), ("start", "int"), ("end", "int"), ("surface", "str"), ("confidence", "float"),
-        ("sentence", "str"), ("described", "str"),
+        ("sentence", "str"), ("described", "str"), ("described_start", "int"), ("described_end", "int"),
     ),
     "found_links": (
         ("document_id", "str"), ("alias_id", "str"), ("target_id", "str"), ("kind", "str"),
@@ -170,6 +170,8 @@ def _found_rows(chunk: ChunkInput) -> Iterator[tuple[str, dict[str, Any]]]:
             "name_id": identity, "canonical": entity.identity or canonical_name(entity.name),
             "type": entity.type, "name": entity.name, "confidence": entity.confidence,
             "described": _described(chunk.text, entity),
+            "described_start": entity.description[0] if entity.description else None,
+            "described_end": entity.description[1] if entity.description else None,
         }  # fmt: skip
         for start, end in entity.spans:
             yield "found_names", found | {

@@ -16,10 +16,12 @@ import pytest
 from hornbeam.audit.findings import Audit
 from hornbeam.audit.repair import mend_ledger, repair_index
 from hornbeam.audit.run import audit_index
+from hornbeam.audit.tables import check_tables
 from hornbeam.errors import StoreError, UnknownVersion
 from hornbeam.index.hashed_embedder import HashedEmbedder
 from hornbeam.opening import open_knowledge_base
 from hornbeam.progress import Progress
+from hornbeam.schema.formats import read_schema
 from hornbeam.settings import Settings
 from hornbeam.store.ledger import Ledger
 from hornbeam.store.lock import write_lock
@@ -362,3 +364,26 @@ def test_a_version_that_there_is_not_is_told_with_the_nearest(index: Path) -> No
 def test_what_is_no_index_is_said_to_be_none(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="is no index"):
         audit(tmp_path)
+
+
+def test_a_description_that_is_not_in_its_chunk_is_found_and_older_tables_are_not_asked_for_it(
+    index: Path,
+) -> None:
+    path = version_of(index) / "tables" / "mentions.parquet"
+    sound = pq.read_table(path)
+    schema = read_schema((version_of(index) / "schema.json").read_text("utf-8"), "schema")
+
+    def found(start: int | None, end: int | None) -> list[str]:
+        table = sound
+        for name, value in (("description_start", start), ("description_end", end)):
+            place = table.schema.get_field_index(name)
+            column = pa.array([value, *([None] * (len(table) - 1))], pa.int64())
+            table = table.set_column(place, table.schema.field(place), column)
+        pq.write_table(table, path)
+        return [finding.problem for finding in check_tables(version_of(index), schema)["description_spans"]]
+
+    assert found(None, None) == found(0, 1) == []
+    for start, end in ((0, None), (None, 1), (-1, 1), (1, 1), (0, 10_000)):
+        assert len(found(start, end)) == 1
+    pq.write_table(sound.drop_columns(["description_start", "description_end"]), path)
+    assert check_tables(version_of(index), schema)["description_spans"] == []

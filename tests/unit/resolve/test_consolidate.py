@@ -168,6 +168,25 @@ def test_an_entitys_confidence_is_the_mean_over_its_mentions(tmp_path: Path) -> 
     assert one(rows["entities"])["confidence"] == pytest.approx((0.9 + 0.9 + 0.3) / 3)
 
 
+def test_a_description_is_found_again_where_it_stands(tmp_path: Path) -> None:
+    text = "Corvane, a maker of  engines, hired Ada. Corvane grew."
+    said = (text.index("a maker"), text.index(", hired"))
+    body, found = chunk(text, [("Corvane", "organization"), ("Ada", "person")])
+    corvane, ada = found.entities
+    described = found.model_copy(update={"entities": (corvane.model_copy(update={"description": said}), ada)})
+    rows = write(
+        tmp_path,
+        [document(1, (body, described)), document(2, chunk("Corvane.", [("Corvane", "organization")]))],
+    )
+    entity = one(rows["entities"], name="Corvane")
+    assert entity["description"] == "a maker of engines"
+    mentions = [row for row in rows["mentions"] if row["entity_id"] == entity["entity_id"]]
+    places = {(row["chunk_id"], row["description_start"], row["description_end"]) for row in mentions}
+    assert places == {("c10", *said), ("c20", None, None)}
+    of_ada = one(rows["mentions"], surface="Ada")
+    assert (of_ada["description_start"], of_ada["description_end"]) == (None, None)
+
+
 def test_the_description_is_the_sentence_of_the_surest_mention(tmp_path: Path) -> None:
     rows = write(
         tmp_path,
