@@ -30,7 +30,7 @@ _ENCODE_BLOCK = 1024
 #: Rows whose vectors are taken over at once.
 _TAKEN_AT_ONCE = 16_384
 
-#: The texts of a kind: of the rows that it is given, or all of them.
+#: The texts of a kind: of the rows that it is given, ascending, or all of them.
 Texts = Callable[["NDArray[np.int64] | None"], Iterator[str]]
 
 
@@ -157,7 +157,7 @@ def _encoded(
 
 
 class VersionTexts:
-    """The texts of every kind, streamed from the mapped rows: of some rows in their order, or of all."""
+    """The texts of every kind, streamed from the mapped rows: of some rows, ascending, or of all."""
 
     def __init__(self, version_directory: Path) -> None:
         self.documents = MappedTable(version_directory, "documents")

@@ -8,6 +8,7 @@ taken over is not the one, byte for byte, that embeds everything.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,21 +70,9 @@ class CarriedRows:
     @cached_property
     def written(self) -> NDArray[np.int64]:
         """By name and aliases, as lexical search sees an entity."""
-        import pyarrow.compute as pc
-
-        now, earlier, place = self._entities_now, self._earlier("entities"), self._entity_place
-        there = np.flatnonzero(self.names >= 0)
-        ours = now["aliases"].combine_chunks().take(_indices(there))
-        theirs = earlier.arrow("aliases").take(_indices(place[there]))
-        # As many aliases, and joined the same: no alias holds the separator.
-        same = pc.and_(
-            pc.equal(pc.list_value_length(ours), pc.list_value_length(theirs)),
-            pc.equal(pc.binary_join(ours, _SEPARATOR), pc.binary_join(theirs, _SEPARATOR)),
-        )
-        written = np.full(len(place), -1, np.int64)
-        kept = there[_booleans(same)]
-        written[kept] = place[kept]
-        return written
+        now, earlier, place = self._entities_now, self._earlier("entities"), self.names
+        same = _equal({"aliases": now["aliases"]}, earlier, place, _equal_lists)
+        return np.where(same, place, -1)
 
     @cached_property
     def triples(self) -> NDArray[np.int64]:
@@ -109,17 +98,10 @@ class CarriedRows:
 
     @cached_property
     def communities(self) -> NDArray[np.int64]:
-        import pyarrow.compute as pc
-
         now, earlier = MappedTable(self._now, "communities"), self._earlier("communities")
         place = places(now.arrow("community_id"), earlier.arrow("community_id"))
         same = self._same_mapped(now, earlier, place, ("name", "summary"))
-        there = np.flatnonzero(same)
-        ours, theirs = (
-            pc.binary_join(table.arrow("keywords").take(_indices(rows)), _SEPARATOR)
-            for table, rows in ((now, there), (earlier, place[there]))
-        )
-        same[there] = _booleans(pc.equal(ours, theirs))
+        same &= _equal({"keywords": now.column("keywords")}, earlier, place, _equal_lists)
         return np.where(same, place, -1)
 
     def _earlier(self, table: str) -> MappedTable:
@@ -161,13 +143,12 @@ class CarriedRows:
     def _same(
         self, now: pa.Table, earlier: MappedTable, place: NDArray[np.int64], columns: tuple[str, ...]
     ) -> NDArray[np.bool_]:
-        ours = {column: now[column].combine_chunks() for column in columns}
-        return _equal(ours, earlier, place)
+        return _equal({column: now[column] for column in columns}, earlier, place)
 
     def _same_mapped(
         self, now: MappedTable, earlier: MappedTable, place: NDArray[np.int64], columns: tuple[str, ...]
     ) -> NDArray[np.bool_]:
-        return _equal({column: now.arrow(column) for column in columns}, earlier, place)
+        return _equal({column: now.column(column) for column in columns}, earlier, place)
 
 
 #: Between the words of a list that are compared as one text: a control character, which no name holds.
@@ -202,18 +183,52 @@ def read_table(version_directory: Path, name: str, columns: tuple[str, ...]) -> 
         raise StoreError(f"table {path} cannot be read: {error}") from error
 
 
-def _equal(ours: dict[str, pa.Array], earlier: MappedTable, place: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Where a row has a place and each of its columns is what it is there."""
+#: Rows that are compared at once, and rows of the earlier version among which theirs are looked for: texts of
+#: a whole table may be more than one array can hold.
+_ROWS_AT_ONCE, _RANGE_AT_ONCE = 16_384, 65_536
+
+
+def _equal(
+    ours: dict[str, pa.ChunkedArray],
+    earlier: MappedTable,
+    place: NDArray[np.int64],
+    compared: Callable[[Any, Any], Any] | None = None,
+) -> NDArray[np.bool_]:
+    """Where a row has a place and each of its columns is what it is there.
+
+    Args:
+        compared: two arrays, value by value; None: as they are.
+    """
     import pyarrow.compute as pc
 
-    there = np.flatnonzero(place >= 0)
-    rows, rows_before = _indices(there), _indices(place[there])
-    same = np.ones(len(there), bool)
-    for column, values in ours.items():
-        same &= _booleans(pc.equal(values.take(rows), earlier.arrow(column).take(rows_before)))
+    compared = compared or pc.equal
     found = np.zeros(len(place), bool)
-    found[there] = same
+    start, step = 0, _ROWS_AT_ONCE
+    while start < len(place):
+        some = place[start : start + step]
+        there = np.flatnonzero(some >= 0)
+        low, high = some[there].min(initial=len(earlier)), some[there].max(initial=-1) + 1
+        if high - low > _RANGE_AT_ONCE and step > 1:
+            step //= 2  # rows that are far apart there: fewer of them
+            continue
+        same = np.ones(len(there), bool)
+        for column, values in ours.items() if len(there) else ():
+            mine = values.slice(start, len(some)).combine_chunks().take(_indices(there))
+            theirs = earlier.column(column).slice(low, high - low).combine_chunks()
+            same &= _booleans(compared(mine, theirs.take(_indices(some[there] - low))))
+        found[start + there] = same
+        start, step = start + step, _ROWS_AT_ONCE
     return found
+
+
+def _equal_lists(ours: pa.Array, theirs: pa.Array) -> pa.Array:
+    """Lists of texts: as many, and joined the same. No text holds the separator."""
+    import pyarrow.compute as pc
+
+    return pc.and_(
+        pc.equal(pc.list_value_length(ours), pc.list_value_length(theirs)),
+        pc.equal(pc.binary_join(ours, _SEPARATOR), pc.binary_join(theirs, _SEPARATOR)),
+    )
 
 
 def _indices(rows: NDArray[np.integer[Any]]) -> pa.Array:

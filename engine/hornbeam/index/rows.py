@@ -111,6 +111,10 @@ class MappedTable:
         """A column, mapped where it is one piece."""
         return self._table.column(column).combine_chunks()
 
+    def column(self, column: str) -> pa.ChunkedArray:
+        """A column, mapped, in as many pieces as the file has."""
+        return self._columns[column]
+
     def array(self, column: str) -> NDArray[Any]:
         """A numeric column, copied into memory."""
         return np.asarray(self._table.column(column).to_numpy())
@@ -129,14 +133,18 @@ class MappedTable:
         return None if row < 0 else row
 
     def batches(self, *columns: str, rows: NDArray[np.int64] | None = None) -> Iterator[dict[str, list[Any]]]:
-        """Some rows in their order, or all, a record batch at a time, as Python values."""
-        table = self._table.select(list(columns))
-        if rows is None:
-            for batch in table.to_batches():
+        """Some rows, ascending, or all, in order, a record batch at a time, as Python values."""
+        import pyarrow as pa
+
+        begins = 0
+        for batch in self._table.select(list(columns)).to_batches():
+            if rows is None:
                 yield batch.to_pydict()
-            return
-        for start in range(0, len(rows), _TEXT_BATCH):
-            yield table.take(rows[start : start + _TEXT_BATCH]).to_pydict()
+            else:
+                inside = slice(*np.searchsorted(rows, (begins, begins + batch.num_rows)).tolist())
+                if inside.stop > inside.start:
+                    yield batch.take(pa.array(rows[inside] - begins)).to_pydict()
+            begins += batch.num_rows
 
 
 def write_rows(version_directory: Path) -> dict[str, int]:

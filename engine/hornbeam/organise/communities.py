@@ -92,9 +92,12 @@ def read_graph(
         missing = np.flatnonzero(~there)
         on_encoded(int(there.sum()))
     attributes = _attributes(tables, entities["entity_id"].take(pa.array(missing)))
-    for start in range(0, len(missing), ENTITIES_A_BLOCK):
-        rows = missing[start : start + ENTITIES_A_BLOCK]
-        some = [Entity(**row) for row in entities.take(pa.array(rows)).to_pylist()]
+    for start in range(0, len(ids), ENTITIES_A_BLOCK):
+        rows = missing[slice(*np.searchsorted(missing, (start, start + ENTITIES_A_BLOCK)).tolist())]
+        if not len(rows):
+            continue
+        block = entities.slice(start, ENTITIES_A_BLOCK).take(pa.array(rows - start))
+        some = [Entity(**row) for row in block.to_pylist()]
         vectors[rows] = embedder.encode(entity_texts(some, attributes), batch_size=batch_size)
         on_encoded(len(some))
     relations = pq.read_table(

@@ -150,3 +150,18 @@ def test_only_new_texts_are_encoded(tmp_path: Path) -> None:
         "Radium pioneers\nRadium is an element.",
         "Discovery. polonium. It says more",
     ]
+
+
+def test_rows_are_compared_a_few_at_a_time_wherever_they_were(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hornbeam.index.carried_rows._ROWS_AT_ONCE", 2)
+    monkeypatch.setattr("hornbeam.index.carried_rows._RANGE_AT_ONCE", 1)
+    monkeypatch.setattr("hornbeam.index.rows._TEXT_BATCH", 2)
+    now = small_rows()
+    for edit in ("a description", "other keywords", "another text", "an entity more"):
+        EDITS[edit](now)
+    carried = compare(tmp_path, small_rows(), now)
+    assert carried.entities.tolist() == [-1, 0, 1, -1, 3, 4]
+    assert carried.chunks.tolist() == [-1, 1, 2, 3]
+    assert carried.communities.tolist() == [0, -1, 2, 3]
