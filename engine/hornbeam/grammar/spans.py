@@ -151,6 +151,8 @@ class SpanLexicon:
         compiled grammar takes half the memory.
         Made once: both stages may need them.
         """
+        if within == range(len(self.words)):
+            within = None
         if (prefix, within) not in self._rules:
             self._rules[prefix, within] = self._make_rules(prefix, within)
         return self._rules[prefix, within]

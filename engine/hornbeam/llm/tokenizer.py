@@ -6,10 +6,14 @@ import hashlib
 import json
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from hornbeam.errors import ModelError
+
+#: Counts that are kept, of texts of so many characters at most.
+_COUNTS, _COUNTED_AGAIN = 4096, 4096
 
 
 class DirectoryTokenizer:
@@ -26,6 +30,8 @@ class DirectoryTokenizer:
         except Exception as error:  # the Rust binding raises it bare
             raise ModelError(f"{path} is not a readable tokenizer: {error}") from error
         self.directory = directory
+        # A chunk's text is counted when it is cut and again when its list of entities is given a length.
+        self._count_again = lru_cache(_COUNTS)(lambda text: len(self.encode(text)))
         # Some chat formats have markers that are not declared special, such as <｜User｜>.
         special = [
             token.content
@@ -49,7 +55,7 @@ class DirectoryTokenizer:
         return lambda token_id: str(stream.step(self._tokenizer, token_id) or "")
 
     def count(self, text: str) -> int:
-        return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
+        return self._count_again(text) if len(text) <= _COUNTED_AGAIN else len(self.encode(text))
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         spans: list[tuple[int, int]] = self._tokenizer.encode(text, add_special_tokens=False).offsets

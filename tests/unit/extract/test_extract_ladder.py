@@ -127,7 +127,7 @@ def test_a_piece_that_stays_too_long_is_lost_and_said_so() -> None:
 
 
 def test_a_grammar_that_is_too_large_becomes_several_that_are_not() -> None:
-    limit = 3000
+    limit = 3500
     model = GrammarWalker(3, closing=0.1)
     results = extract(model, CHUNKS, lambda grammar: len(grammar) > limit)
     assert all(len(request.grammar or "") <= limit for request in model.requests)

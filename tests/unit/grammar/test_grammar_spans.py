@@ -137,3 +137,8 @@ def test_ascii_text_is_cut_into_words_as_any_text_is() -> None:
         return [(word.start, word.end, word.text, word.kind) for word in split_words(text)]
 
     assert cut(ascii_text) == cut(ascii_text + "\n\n\u00e9")[:-1]
+
+
+def test_the_whole_text_is_no_part_of_it_to_make_rules_for_twice() -> None:
+    lexicon = SpanLexicon("Ada Byron met Mr. Babbage in London, 1833.", 10)
+    assert lexicon.rules("w", range(len(lexicon.words))) is lexicon.rules("w")
