@@ -21,7 +21,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
 
 GPU_SETUP ?= gpu-all-in-one
 
-.PHONY: help install demo test lint bench gpu-check clean
+.PHONY: help install demo test browser lint bench gpu-check clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -39,8 +39,15 @@ demo: $(VENV)/.installed ## index the example corpus and ask it three questions
 		$(BIN)/hornbeam query "$$question" --index $(DEMO_INDEX) --stream < /dev/null; \
 	done
 
-test: $(VENV)/.installed ## all tests
+test: $(VENV)/.installed browser ## all tests
 	$(BIN)/python -m pytest
+
+# Tests of the page run in Debian's Chromium; without one they are skipped, and say so.
+browser: ## Chromium, by apt, where it is missing and we are root
+	@command -v chromium > /dev/null || [ -n "$$HORNBEAM_CHROMIUM" ] || { \
+		[ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null && apt-get update \
+		&& DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends chromium; } \
+	|| echo "no Chromium: tests of the page will be skipped (apt-get install chromium)" >&2
 
 lint: $(VENV)/.installed ## style, types, import contracts
 	$(BIN)/ruff check .

@@ -2,8 +2,15 @@
 
     hornbeam bench serve [--entities 100000] [--callers 1,8,64] [--seconds 10] [--json]
 
+    hornbeam bench serve --index DIR --asked FILE [--callers 1,4] [--minutes 30] [--model …] [--json]
+
 Server and callers are two processes on this machine, over loopback: the callers' work is in the figures. The
 index is generated (see `hornbeam bench query`); no language model is loaded, and no question is asked.
+
+With --index a real one is served with its model, and asked the questions of FILE (lines, or JSON lines with
+`question`): milliseconds to the first event, the first evidence, the first token and the end. Then, for
+--minutes, mixed traffic: questions, searches, looking about, and a version of the index promoted every two
+seconds; what was answered how often with which status, every fault, and the memory of the server.
 """
 
 from __future__ import annotations
@@ -30,10 +37,18 @@ _SHARES = (0.5, 0.9, 0.99)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if (options.index is None) != (options.asked is None):
+        parser.error("--index and --asked go together")
     passive_threads()
     if options.serve is not None:
         serve(options.serve)
+        return 0
+    if options.index is not None:
+        from served_mix import measure_served
+
+        print(json.dumps(measure_served(options), indent=2))
         return 0
     report = measure(options)
     print(json.dumps(report, indent=2) if options.json else as_text(report))
@@ -154,6 +169,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seconds", type=float, default=10.0, metavar="S", help="of each number of callers")
     parser.add_argument("--questions", type=int, default=100, metavar="N", help="different searches")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the index there, and use it again")
+    parser.add_argument("--index", type=Path, metavar="DIR", help="serve this one, with its model")
+    parser.add_argument("--asked", type=Path, metavar="FILE", help="questions for --index")
+    parser.add_argument("--model", metavar="DIR|URL", help="for --index; default: the embedded one")
+    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="questions of each caller")
+    parser.add_argument("--minutes", type=float, default=0.0, metavar="M", help="of mixed traffic")
     parser.add_argument("--serve", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
     return parser

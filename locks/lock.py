@@ -22,8 +22,14 @@ PYTHON = (3, 12)
 GLIBC = 34
 #: File → what goes in: extras of pyproject.toml, or packages by themselves.
 LOCKS: dict[str, tuple[str, ...]] = {
-    "gpu-all-in-one.txt": ("--extra", "vllm", "--extra", "rapids", "--extra", "energy"),
-    "gpu-engine.txt": ("--extra", "gpu-engine", "--extra", "rapids", "--extra", "energy"),
+    "gpu-all-in-one.txt": tuple(
+        part for extra in ("vllm", "rapids", "energy", "serve", "telemetry") for part in ("--extra", extra)
+    ),
+    "gpu-engine.txt": tuple(
+        part
+        for extra in ("gpu-engine", "rapids", "energy", "serve", "telemetry")
+        for part in ("--extra", extra)
+    ),
     "gpu-server.txt": ("vllm",),
 }
 SERVER = "vllm==0.33.0\nxgrammar==0.2.8\n"

@@ -221,10 +221,15 @@ class Build:
         )
         self._stop.limit = watch.used_up
         arriving = _Arriving(read(ledger, run), self._seconds)
+        if (record := self._progress.record) is not None:
+            record.spent = lambda: _spent(ledger, run, watch)
         try:
             return self._stages(ledger, run, arriving, full, retry, meter, overlap)
         finally:  # what a run that was stopped has cost is known, too
             self._stop.limit = str
+            if record is not None:
+                last = record.spent()  # the ledger is closed when the record ends
+                record.spent = lambda: last
             with ledger.transaction():
                 for stage, seconds in self._seconds.items():
                     ledger.runs.add_usage(run, stage, seconds=seconds)
@@ -385,6 +390,13 @@ class _Arriving:
 def _nothing_to_read(ledger: Ledger, run: int) -> Generator[list[str], None, ReadingReport]:
     yield from ()
     return ReadingReport()
+
+
+def _spent(ledger: Ledger, run: int, watch: BudgetWatch) -> dict[str, Any]:
+    """Tokens of the run so far, and money where the machine has a price."""
+    rows = ledger.runs.usage(run).values()
+    tokens = {kind: int(sum(row[kind] for row in rows)) for kind in ("calls", "prompt", "cached", "output")}
+    return {"tokens": tokens, "cost": watch.money()}
 
 
 def _tokens(usage: dict[str, dict[str, Any]]) -> int:

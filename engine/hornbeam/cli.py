@@ -27,6 +27,7 @@ from hornbeam.commands import (
     exchange,
     prompts,
     purging,
+    questions,
     schemas,
     serving,
     tuning,
@@ -42,6 +43,7 @@ from hornbeam.commands.options import (
     JsonOption,
     ModelOption,
     PriceOption,
+    ProgressFileOption,
     SetOption,
     not_empty,
     passive_threads,
@@ -73,6 +75,7 @@ evaluation.app.add_typer(answer_evaluation.anonymity, name="anonymity")
 app.add_typer(evaluation.app, name="evaluate")
 app.add_typer(exchange.import_app, name="import")
 app.add_typer(serving.app, name="keys")
+app.add_typer(questions.app, name="questions")
 for command in (
     asking.query,
     versions.versions,
@@ -194,6 +197,7 @@ def index(
         ),
     ] = False,
     sample: Annotated[int, typer.Option("--sample", min=1, help="Files that --dry-run reads.")] = 40,
+    progress_file: ProgressFileOption = None,
     as_json: JsonOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on standard error.")] = False,
 ) -> None:
@@ -246,6 +250,7 @@ def index(
         as_json=as_json,
         quiet=quiet,
         note=note,
+        progress_file=progress_file,
     )
 
 

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from hornbeam.printing import printable, say
+from hornbeam.progress_record import ProgressRecord, RecordedStage
 
 _SECONDS_BETWEEN_LINES = 5.0
 
@@ -25,10 +26,15 @@ class Stage(Protocol):
 
 
 class Progress:
-    """Open as a context manager; `stage` may be entered any number of times, one after another."""
+    """Open as a context manager; `stage` may be entered any number of times, one after another.
 
-    def __init__(self, *, quiet: bool = False) -> None:
+    Args:
+        record: told the same; the caller's to close.
+    """
+
+    def __init__(self, *, quiet: bool = False, record: ProgressRecord | None = None) -> None:
         self._quiet = quiet
+        self.record = record
         self._live: Any = None
 
     def __enter__(self) -> Self:
@@ -67,19 +73,41 @@ class Progress:
     def stage(self, name: str, total: int | None = None, unit: str = "") -> Iterator[Stage]:
         """Args: total: None when it is not known beforehand."""
         if self._live is not None:
-            stage: _LiveStage | _LineStage = _LiveStage(self._live, name, total, unit)
+            shown: _LiveStage | _LineStage = _LiveStage(self._live, name, total, unit)
         else:
-            stage = _LineStage(name, total, unit, quiet=self._quiet)
+            shown = _LineStage(name, total, unit, quiet=self._quiet)
+        stage: _LiveStage | _LineStage | _BothStages = shown
+        if self.record is not None:
+            stage = _BothStages(shown, self.record.stage(name, total, unit))
         yield stage
         stage.finish()
 
     def say(self, line: str) -> None:
+        if self.record is not None:
+            self.record.say(line)
         if self._quiet:
             return
         if self._live is not None:
             self._live.console.print(printable(line), highlight=False, markup=False)
         else:
             say(line, file=sys.stderr, flush=True)
+
+
+class _BothStages:
+    def __init__(self, shown: _LiveStage | _LineStage, recorded: RecordedStage) -> None:
+        self._shown, self._recorded = shown, recorded
+
+    def advance(self, steps: int = 1) -> None:
+        self._shown.advance(steps)
+        self._recorded.advance(steps)
+
+    def expect(self, total: int) -> None:
+        self._shown.expect(total)
+        self._recorded.expect(total)
+
+    def finish(self) -> None:
+        self._shown.finish()
+        self._recorded.finish()
 
 
 class _LiveStage:

@@ -29,6 +29,8 @@ RESERVED_ENVIRONMENT = frozenset(
     {
         "HORNBEAM_CONFIG",
         "HORNBEAM_CACHE",
+        "HORNBEAM_CHROMIUM",
+        "HORNBEAM_REQUIRE_BROWSER",
         "HORNBEAM_DATA",
         "HORNBEAM_DEBUG",
         "HORNBEAM_TEST_KILLS",
@@ -392,6 +394,24 @@ class ServeSettings(Section):
     queue: int = Field(64, ge=0, description="of questions, and of searches, that wait; more are sent away")
     deadline_s: float = Field(60.0, gt=0, description="of a question, which may ask for less")
     body_bytes: int = Field(262_144, ge=1024, description="of a request")
+    question_log: Literal["off", "rated", "all"] = Field(
+        "rated",
+        description="questions and answers that are kept with the index (questions.sqlite): those that "
+        "somebody rated, all, or none",
+    )
+    traces: str | None = Field(
+        None,
+        description="an OpenTelemetry collector (OTLP over HTTP), e.g. http://localhost:4318/v1/traces; "
+        "none: nothing is sent. Needs the extra `telemetry`",
+    )
+    sources: dict[str, str] = Field(
+        {}, description="paths that a build started over HTTP may read, by the names that requests say"
+    )
+    build_settings: dict[str, str | int | float | bool] = Field(
+        {},
+        description="settings of such builds, over those that the index was built with: 'model.path' of "
+        "another server, say",
+    )
 
 
 class CostSettings(Section):

@@ -15,6 +15,7 @@ import uvicorn
 from hornbeam.index.build import build_indexes
 from hornbeam.llm.protocol import LanguageModel
 from hornbeam.retrieve.knowledge_base import KnowledgeBase
+from hornbeam.schema.model import AttributeType, EntityType, GraphSchema, RelationType
 from hornbeam.serve.app import create_app
 from hornbeam.serve.indexes import Reader, ServedIndex
 from hornbeam.serve.keys import KeyRing
@@ -44,7 +45,20 @@ def write_version(index: Path, version_id: str) -> None:
         "gates": {"degraded": {"value": 0.01, "threshold": 0.02, "passed": True}},
         "files": {},
     }
+    (directory / "schema.json").write_text(schema_by_hand().to_json(), "utf-8")
     (directory / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+
+
+def schema_by_hand() -> GraphSchema:
+    """The types of `small_rows`."""
+    rows = small_rows()
+    return GraphSchema(
+        name="pioneers",
+        version=1,
+        entity_types=[EntityType(name=one) for one in sorted({row.type for row in rows["entities"]})],
+        relation_types=[RelationType(name=one) for one in sorted({row.type for row in rows["relations"]})],
+        attribute_types=[AttributeType(name=one) for one in sorted({row.type for row in rows["attributes"]})],
+    )
 
 
 def opened(directory: Path, beside: Reader | None) -> Reader:
@@ -58,9 +72,18 @@ def short() -> ScriptedModel:
 
 @contextmanager
 def running(
-    index: Path, model: LanguageModel | None = None, keys: KeyRing | None = None, **limits: Any
+    index: Path,
+    model: LanguageModel | None = None,
+    keys: KeyRing | None = None,
+    *,
+    opened: Callable[[Path, Reader | None], Reader] = opened,
+    **limits: Any,
 ) -> Iterator[tuple[str, Server]]:
-    """The address of a server with the index `papers`, and it."""
+    """The address of a server with the index `papers`, and it.
+
+    Args:
+        limits: settings of the section `serve`.
+    """
     settings = Settings().model_copy(update={"serve": Settings().serve.model_copy(update=limits)})
     served = ServedIndex("papers", index, opened)
     served.open()

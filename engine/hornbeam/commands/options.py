@@ -70,6 +70,16 @@ PredictionsOption = Annotated[
         "--predictions", metavar="FILE", help="One JSON line per item, to recompute from.", show_default=False
     ),
 ]
+ProgressFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--progress-file",
+        metavar="FILE",
+        help="Append the progress as JSON lines, for another program that watches: stage, done, total, rate, "
+        "time left, tokens, cost; the last line says how it ended.",
+        show_default=False,
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 
 

@@ -38,8 +38,9 @@ def purge(
         print_json(asdict(done))
     else:
         say(
-            f"{done.documents} deleted documents, {done.results} results and {len(done.versions)} versions "
-            f"erased, {done.segments} segments replaced, {done.bytes / 2**20:.1f} MiB freed"
+            f"{done.documents} deleted documents, {done.results} results, {done.questions} logged questions "
+            f"and {len(done.versions)} versions erased, {done.segments} segments replaced, "
+            f"{done.bytes / 2**20:.1f} MiB freed"
         )
         for line in done.left:
             say(f"not erased: {line}")

@@ -5,7 +5,8 @@ Both go on with the settings, the schema and the model that the index was built 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,14 +20,17 @@ from hornbeam.commands.options import (
     JsonOption,
     ModelOption,
     PriceOption,
+    ProgressFileOption,
     SetOption,
     quiet_libraries,
     settings_of,
 )
+from hornbeam.errors import GateRefused, HornbeamError, Interrupted, UsageError
 from hornbeam.printing import print_json
 
 if TYPE_CHECKING:
     from hornbeam.build import Build, BuildReport
+    from hornbeam.progress_record import ProgressRecord
     from hornbeam.schema import GraphSchema
     from hornbeam.settings import Settings
 
@@ -71,6 +75,7 @@ def update(
     changes: SetOption = None,
     gpu_hour_price: PriceOption = None,
     budget: BudgetOption = None,
+    progress_file: ProgressFileOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -92,6 +97,7 @@ def update(
         lambda build: build.update(paths or (), full=full, allow_empty=allow_empty),
         as_json=as_json,
         quiet=quiet,
+        progress_file=progress_file,
     )
 
 
@@ -171,36 +177,88 @@ def run_build(
     as_json: bool,
     quiet: bool,
     note: str = "",
+    progress_file: Path | None = None,
 ) -> None:
     """Open the model, let `work` run the build, say what it did, and exit with its code.
 
     Args:
         note: a line to say before.
+        progress_file: see `hornbeam.progress_record`.
     """
     quiet_libraries()
+    from hornbeam.report import render_report
+
+    with ExitStack() as open_things:
+        record = None
+        if progress_file is not None:
+            record = open_things.enter_context(_recording(progress_file))
+        report = _built(index, settings, schema, work, quiet, note, record)
+        if record is not None:
+            record.end(
+                "refused" if report.exit_code == GateRefused.exit_code else "done",
+                version=report.version,
+                promoted=report.promoted,
+                unchanged=report.unchanged,
+                exit_code=report.exit_code,
+            )
+    if as_json:
+        print_json(report.to_json())
+    else:
+        render_report(report.to_json(), index)
+    raise typer.Exit(report.exit_code)
+
+
+def _built(
+    index: Path,
+    settings: Settings,
+    schema: GraphSchema,
+    work: Callable[[Build], BuildReport],
+    quiet: bool,
+    note: str,
+    record: ProgressRecord | None,
+) -> BuildReport:
     from hornbeam.build import Build
     from hornbeam.opening import open_build_model, open_embedder
     from hornbeam.progress import Progress
-    from hornbeam.report import render_report
     from hornbeam.stopping import stop_on_signal
 
+    if record is not None:
+        record.say("opening the model")
     language_model = open_build_model(settings)
     try:
-        with Progress(quiet=quiet) as progress, stop_on_signal() as stop:
+        with Progress(quiet=quiet, record=record) as progress, stop_on_signal() as stop:
             for line in filter(None, (note, _fast_tier_note(settings))):
                 progress.say(line)
             build = Build(index, settings, schema, language_model, open_embedder(settings), progress, stop)
-            report = work(build)
+            return work(build)
     finally:
         language_model.close()
-    if as_json:
-        print_json(build.to_json())
-    else:
-        render_report(build.to_json(), index)
-    raise typer.Exit(report.exit_code)
 
 
 def _fast_tier_note(settings: Settings) -> str:
     if settings.extract.tier != "fast" or settings.model.path is None:
         return ""
     return f"fast tier: of the model {settings.model.path} the tokenizer alone is used, to cut the chunks"
+
+
+@contextmanager
+def _recording(path: Path) -> Iterator[ProgressRecord]:
+    """Its last line tells of an error, too."""
+    from hornbeam.progress_record import ProgressRecord
+
+    try:
+        record = ProgressRecord(path)
+    except OSError as error:
+        raise UsageError(f"--progress-file {path}: {error.strerror or error}") from error
+    with record:
+        try:
+            yield record
+        except Interrupted as error:
+            record.end("stopped", str(error))
+            raise
+        except KeyboardInterrupt:
+            record.end("stopped", "stopped at once; what was finished is kept")
+            raise
+        except Exception as error:
+            record.end("failed", str(error) if isinstance(error, HornbeamError) else repr(error))
+            raise

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([kMG]?)\s*([A-Za-z]*)")
 _SCALES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
@@ -74,6 +75,12 @@ class BudgetWatch:
         self._tokens = tokens
         self._started = time.monotonic()
         self._looked, self._seen = float("-inf"), 0
+
+    def money(self) -> dict[str, Any]:
+        """Of this run up to now; `total` is None where the machine has no price."""
+        hours = (time.monotonic() - self._started) / 3600
+        total = None if self._hour_price is None else hours * self._hour_price
+        return {"total": total, "currency": self._currency}
 
     def used_up(self) -> str:
         """As `Budget.used_up`, of this run up to now."""

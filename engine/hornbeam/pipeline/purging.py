@@ -23,6 +23,7 @@ from hornbeam.pipeline.text_recipe import text_recipe
 from hornbeam.progress import Progress
 from hornbeam.store.damage import reading
 from hornbeam.store.ledger import Ledger
+from hornbeam.store.question_log import QuestionLog
 from hornbeam.store.retention import Pruned, remove_segments, remove_version
 from hornbeam.store.versions import Version, current_version_id, list_versions
 
@@ -33,6 +34,7 @@ _KEYS_AT_ONCE = 4096
 class Purged:
     documents: int = 0  # of the ledger
     results: int = 0  # of a model, and texts
+    questions: int = 0  # that were asked of a served index, with answers from deleted texts
     versions: list[str] = field(default_factory=list)  # removed
     segments: int = 0  # written anew or removed
     bytes: int = 0  # freed
@@ -72,6 +74,7 @@ def purge(index: Path, ledger: Ledger, progress: Progress) -> Purged:
     progress.say(f"purge: {len(old)} versions have deleted documents")
     _remove_versions(index, old, versions, done)
     stay = [v for v in versions if v.version_id not in done.versions]
+    done.questions = QuestionLog(index).keep_documents(held.documents)
     progress.say("purge: ledger")
     with ledger.transaction():
         done.documents = ledger.erasure.drop_documents()

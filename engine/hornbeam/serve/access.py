@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from hornbeam.serve.indexes import ServedIndex
 from hornbeam.serve.keys import Key, Scope
-from hornbeam.serve.server import Server
+from hornbeam.serve.server import Asker, Server
 
 _BEARER = {"WWW-Authenticate": "Bearer"}
 
@@ -52,6 +52,11 @@ def client_of(request: Request) -> Client:
     client = request.scope["state"]["client"]
     assert isinstance(client, Client)
     return client
+
+
+def asker_of(request: Request) -> Asker:
+    state = request.scope["state"]
+    return Asker(client_of(request).name, state["request_id"], state.get("span"))
 
 
 def permitted(server: Server, client: Client, scope: Scope, name: str) -> ServedIndex:

@@ -13,14 +13,26 @@ from starlette.responses import JSONResponse, Response
 
 from hornbeam import __version__
 from hornbeam.errors import HornbeamError
-from hornbeam.serve import asking_routes, chat_routes, operating_routes, reading_routes
+from hornbeam.serve import (
+    asking_routes,
+    build_routes,
+    chat_routes,
+    operating_routes,
+    question_routes,
+    reading_routes,
+    schema_routes,
+)
 from hornbeam.serve.access import TheServer
 from hornbeam.serve.failures import add_handlers
+from hornbeam.serve.forms import Failure
 from hornbeam.serve.frame import Frame
+from hornbeam.serve.page_routes import add_page
 from hornbeam.serve.server import Server
 
 log = logging.getLogger("hornbeam.serve")
 _LOOK_EVERY_S = 1.0
+#: What any request may be answered with.
+_REFUSALS = (400, 401, 403, 404, 409, 413, 421, 422, 429, 503)
 
 
 def create_app(server: Server, origins: Sequence[str] = ()) -> FastAPI:
@@ -44,6 +56,7 @@ def create_app(server: Server, origins: Sequence[str] = ()) -> FastAPI:
         version=__version__,
         description="Questions over knowledge graphs: streamed, cited, offline.",
         lifespan=lifespan,
+        responses={status: {"model": Failure} for status in _REFUSALS},
         # Their pages load scripts from elsewhere; /openapi.json is there.
         docs_url=None,
         redoc_url=None,
@@ -54,6 +67,10 @@ def create_app(server: Server, origins: Sequence[str] = ()) -> FastAPI:
     app.include_router(asking_routes.router)
     app.include_router(reading_routes.router)
     app.include_router(operating_routes.router)
+    app.include_router(build_routes.router)
+    app.include_router(question_routes.router)
+    app.include_router(schema_routes.router)
+    add_page(app)
     app.get("/healthz", tags=["operating"])(_health)
     app.get("/readyz", tags=["operating"])(_ready)
     app.get("/metrics", tags=["operating"], response_class=Response)(_metrics)
@@ -82,6 +99,7 @@ async def _ready(server: TheServer) -> Response:
 
 async def _metrics(server: TheServer) -> Response:
     """Prometheus' text form."""
+    server.metrics.building(await asyncio.to_thread(server.stages_under_way))
     return Response(server.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

@@ -1,6 +1,7 @@
 """OpenAI's chat interface, for programs that speak it: a model's name is an index's.
 
-The question is the last message of the user; messages before it are not read. What a system prompt asks for
+The question is the last message of the user. Those before it, with their answers, are the conversation: a
+question that leans on them ("And where was she born?") is completed from them. What a system prompt asks for
 is not followed: the answer's form is Hornbeam's, and so are its citations, whose sources are listed below the
 answer.
 """
@@ -8,9 +9,10 @@ answer.
 from __future__ import annotations
 
 import json
+import re
 import time
 import uuid
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 from fastapi import APIRouter
@@ -20,11 +22,17 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from hornbeam.answer.events import AnswerText, Event, Final, evidence_json
+from hornbeam.answer.writing import without_marks
 from hornbeam.errors import HornbeamError
-from hornbeam.serve.access import TheClient, TheServer, permitted
+from hornbeam.serve.access import TheClient, TheServer, asker_of, permitted
 from hornbeam.serve.asking_routes import collected, deadline_of, entered
-from hornbeam.serve.forms import LONGEST_TEXT, Ask, ChatRequest, Failure
+from hornbeam.serve.forms import LONGEST_TEXT, Ask, ChatRequest, Failure, PastTurn
 from hornbeam.serve.streams import EventStream
+
+#: As `_sources` writes them.
+_SOURCES = re.compile(r"\n\n(?:\[\d+\] [^\n]+:\d+-\d+\n?)+\Z")
+#: Of a conversation that are looked at.
+_TURNS = 8
 
 router = APIRouter(prefix="/v1", tags=["OpenAI"])
 
@@ -56,9 +64,9 @@ async def models(server: TheServer, client: TheClient) -> dict[str, Any]:
     },
 )
 async def chat(body: ChatRequest, server: TheServer, client: TheClient, request: Request) -> Response:
-    """Answer the last message of the user from the index that `model` names."""
+    """Answer the last message of the user, in its conversation, from the index that `model` names."""
     index = permitted(server, client, "read", body.model)
-    ask = Ask(question=_question(body))
+    ask = _asked(body)
     identity = f"chatcmpl-{uuid.uuid4().hex}"
     if not body.stream:
         events, _ = await collected(server, index, ask, client, request)
@@ -66,21 +74,40 @@ async def chat(body: ChatRequest, server: TheServer, client: TheClient, request:
         assert isinstance(final, Final)
         return JSONResponse(_completion(identity, body.model, final))
     leave, left_s = await entered(server, client, request, deadline_of(server, ask))
-    events_on = server.answer(index, index.reader, ask, left_s)
+    events_on = server.answer(index, index.reader, ask, left_s, asker_of(request))
     usage = body.stream_options is not None and body.stream_options.include_usage
     return EventStream(_chunks(events_on, identity, body.model, request, usage=usage), left_s, leave)
 
 
-def _question(body: ChatRequest) -> str:
-    text = next((message.text for message in reversed(body.messages) if message.role == "user"), None)
-    if text is None:
+def _asked(body: ChatRequest) -> Ask:
+    said = [
+        (message.role, message.text) for message in body.messages if message.role in ("user", "assistant")
+    ]
+    asked = [at for at, (role, _) in enumerate(said) if role == "user"]
+    if not asked:
         raise HTTPException(422, "messages: none of them is the user's")
     try:
-        return Ask(question=text).question
+        return Ask(question=said[asked[-1]][1], history=past_turns(said[: asked[-1]]))
     except ValidationError as error:
         raise HTTPException(
             422, f"messages: the user's last is empty or longer than {LONGEST_TEXT} characters"
         ) from error
+
+
+def past_turns(said: Sequence[tuple[str, str]]) -> list[PastTurn]:
+    """The last turns of a conversation, each with the answer that followed it, less our marks and sources."""
+    turns: list[PastTurn] = []
+    for role, text in said:
+        if role == "user":
+            cut = text[:LONGEST_TEXT]
+            try:
+                turns.append(PastTurn(question=cut))
+            except ValidationError:
+                continue  # empty, or no text: nothing can lean on it
+        elif turns:
+            answer = without_marks(_SOURCES.sub("", text))[:LONGEST_TEXT]
+            turns[-1] = turns[-1].model_copy(update={"answer": answer})
+    return turns[-_TURNS:]
 
 
 def _completion(identity: str, model: str, final: Final) -> dict[str, Any]:

@@ -10,6 +10,13 @@ from hornbeam.answer.engines import ENGINES
 
 #: Characters of a question or a search.
 LONGEST_TEXT = 4000
+#: Of one server-sent event, for the OpenAPI document; `data` is one JSON document.
+EVENT_SCHEMA = {
+    "type": "object",
+    "properties": {"event": {"type": "string"}, "data": {"type": "string"}},
+    "required": ["data"],
+}
+VERSION_ID = r"^v[0-9a-f]{16}$"
 
 
 def _not_blank(text: str) -> str:
@@ -33,6 +40,11 @@ class Form(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class PastTurn(Form):
+    question: Text
+    answer: str = Field("", max_length=20_000, description="without marks; empty of a declined question")
+
+
 class Ask(Form):
     question: Text = Field(examples=["Who invented the tide gauge?"])
     engine: Annotated[str, AfterValidator(_engine)] = Field(
@@ -41,6 +53,11 @@ class Ask(Form):
     mode: Literal["open", "reject"] | None = Field(None, description="none: as the server is set")
     style: Literal["extract", "short", "sentences"] | None = Field(
         None, description="none: as the server is set"
+    )
+    history: list[PastTurn] = Field(
+        [],
+        max_length=50,
+        description="the conversation before, oldest first: a question that leans on it is completed from it",
     )
     deadline_s: float | None = Field(
         None, gt=0, le=3600, description="the best answer so far is given then; at most the server's"
@@ -53,8 +70,38 @@ class Search(Form):
 
 
 class Promotion(Form):
-    version: str = Field(pattern=r"^v[0-9a-f]{16}$", examples=["v0123456789abcdef"])
+    version: str = Field(pattern=VERSION_ID, examples=["v0123456789abcdef"])
     force: bool = Field(False, description="also one that a gate refused")
+
+
+class BuildForm(Form):
+    source: str | None = Field(
+        None,
+        max_length=200,
+        description="a name among the server's `serve.sources`; none: what the index was built from",
+        examples=["papers"],
+    )
+    full: bool = Field(False, description="organise from scratch")
+    evolve: bool = Field(False, description="ask for types that the schema lacks, too")
+
+
+class CancelForm(Form):
+    now: bool = Field(False, description="at once; calls in flight are lost")
+
+
+class FeedbackForm(Form):
+    rating: Literal["up", "down"]
+    note: str = Field("", max_length=2000)
+
+
+class AcceptForm(Form):
+    types: list[Annotated[str, Field(min_length=1, max_length=200)]] = Field(
+        [],
+        max_length=500,
+        description="NAME or KIND:NAME as proposed; none: all that pass the gates",
+        examples=[["entity:clinic"]],
+    )
+    force: bool = Field(False, description="also a named one that a gate refuses")
 
 
 class TextPart(BaseModel):

@@ -15,12 +15,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hornbeam.serve.access import identify
 from hornbeam.serve.failures import CLIENT_GONE, failure
+from hornbeam.serve.page_routes import headers_of_page
 from hornbeam.serve.server import Server
 from hornbeam.serve.streams import ClientGone
 
 log = logging.getLogger("hornbeam.serve")
 
-#: What anybody may ask, key or not.
+#: What anybody may ask, key or not; and the page, which holds no data.
 _OPEN = frozenset({"/healthz", "/readyz"})
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _HEADERS = {
@@ -45,6 +46,10 @@ class Frame:
         request_id, started = uuid.uuid4().hex[:16], time.perf_counter()
         status, problem = 0, ""
         state: dict[str, Any] = scope.setdefault("state", {})
+        state["request_id"] = request_id
+        tracing = self._server.tracing
+        span = state["span"] = tracing.begin(Headers(scope=scope))
+        page_headers = headers_of_page(scope["path"])
 
         async def framed_send(message: Message) -> None:
             nonlocal status
@@ -52,7 +57,7 @@ class Frame:
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
                 headers["X-Request-Id"] = request_id
-                headers.update(_HEADERS)
+                headers.update(_HEADERS | page_headers)
             await send(message)
 
         try:
@@ -87,6 +92,7 @@ class Frame:
             }
             told = {key: value for key, value in line.items() if value is not None}
             log.log(logging.ERROR if problem else logging.INFO, json.dumps(told, ensure_ascii=False))
+            tracing.end(span, line)
             self._server.metrics.request(route, line["method"], status, seconds)
 
     def _refusal(self, scope: Scope) -> Response | None:
@@ -98,7 +104,7 @@ class Frame:
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length) > self._server.settings.serve.body_bytes:
             return failure(413, _too_large(self._server))
-        if scope["path"] in _OPEN:
+        if scope["path"] in _OPEN or headers_of_page(scope["path"]):
             return None
         try:
             address = (scope.get("client") or ("unknown",))[0]

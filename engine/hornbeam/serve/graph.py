@@ -17,13 +17,13 @@ def entity_json(kb: KnowledgeBase, row: int, limit: int) -> dict[str, Any]:
     edges = kb.adjacency.edges_of(row)
     leaf = int(kb.leaf_of[row])
     return {
-        **_node(kb, row),
+        **node_json(kb, row),
         "description": kb.entities.text("description", row),
         "attributes": [
             {"type": kb.attributes.text("type", one), "value": kb.attributes.text("value", one)}
             for one in kb.entity_attributes.of(row).tolist()
         ],
-        "relations": [_edge(kb, edge) for edge in edges[:limit].tolist()],
+        "relations": [edge_json(kb, edge) for edge in edges[:limit].tolist()],
         "relations_in_all": len(edges),
         "mentions_in_chunks": kb.mentions.count(row),
         "community_id": kb.communities.text("community_id", leaf) if leaf >= 0 else None,
@@ -45,8 +45,8 @@ def neighbourhood_json(kb: KnowledgeBase, row: int, depth: int, limit: int) -> d
     nodes = np.unique(np.concatenate([[row], kb.heads[edges], kb.tails[edges]]))
     return {
         "entity_id": kb.entities.text("entity_id", row),
-        "entities": [_node(kb, node) for node in nodes.tolist()],
-        "relations": [_edge(kb, edge) for edge in edges.tolist()],
+        "entities": [node_json(kb, node) for node in nodes.tolist()],
+        "relations": [edge_json(kb, edge) for edge in edges.tolist()],
     }
 
 
@@ -55,14 +55,14 @@ def communities_json(kb: KnowledgeBase, parent: int | None, offset: int, limit: 
     rows = np.flatnonzero(kb.community_parents == -1) if parent is None else kb.children.of(parent)
     members = kb.members.of(parent) if parent is not None else np.zeros(0, np.int32)
     return {
-        "communities": [_community(kb, row) for row in rows[offset : offset + limit].tolist()],
+        "communities": [community_json(kb, row) for row in rows[offset : offset + limit].tolist()],
         "communities_in_all": len(rows),
-        "entities": [_node(kb, row) for row in members[offset : offset + limit].tolist()],
+        "entities": [node_json(kb, row) for row in members[offset : offset + limit].tolist()],
         "entities_in_all": len(members),
     }
 
 
-def _node(kb: KnowledgeBase, row: int) -> dict[str, str]:
+def node_json(kb: KnowledgeBase, row: int) -> dict[str, str]:
     return {
         "id": kb.entities.text("entity_id", row),
         "name": kb.entities.text("name", row),
@@ -70,18 +70,18 @@ def _node(kb: KnowledgeBase, row: int) -> dict[str, str]:
     }
 
 
-def _edge(kb: KnowledgeBase, edge: int) -> dict[str, Any]:
+def edge_json(kb: KnowledgeBase, edge: int) -> dict[str, Any]:
     head, kind, tail = kb.triple(edge)
     return {
         "id": kb.relations.text("relation_id", edge),
         "type": kind,
-        "head": _node(kb, head),
-        "tail": _node(kb, tail),
+        "head": node_json(kb, head),
+        "tail": node_json(kb, tail),
         "confidence": kb.relations.get("confidence", edge),
     }
 
 
-def _community(kb: KnowledgeBase, row: int) -> dict[str, Any]:
+def community_json(kb: KnowledgeBase, row: int) -> dict[str, Any]:
     get = kb.communities.get
     return {
         "id": get("community_id", row),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -52,6 +53,19 @@ class Metrics:
         self._gates = Gauge(
             "hornbeam_gate_value", "Of the served version", ("index", "gate"), registry=registry
         )
+        self._building = {
+            what: Gauge(
+                f"hornbeam_build_{what}",
+                f"{said}, of a build under way",
+                ("index", "stage"),
+                registry=registry,
+            )
+            for what, said in (
+                ("rate", "Units a second"),
+                ("done", "Units of the stage that are done"),
+                ("total", "Units of the stage, where it is known"),
+            )
+        }
         self._switches = Counter(
             "hornbeam_version_switches", "Readers that took another version", ("index",), registry=registry
         )
@@ -92,6 +106,14 @@ class Metrics:
             self._gates.labels(index, name).set(gate["value"])
         if switched:
             self._switches.labels(index).inc()
+
+    def building(self, stages: Mapping[str, Mapping[str, Any]]) -> None:
+        """Args: stages: by index, the newest line of its build's progress, of those with one under way."""
+        for what, gauge in self._building.items():
+            gauge.clear()
+            for index, line in stages.items():
+                if line.get(what) is not None:
+                    gauge.labels(index, line["stage"]).set(line[what])
 
     def text(self) -> bytes:
         return generate_latest(self._registry)
