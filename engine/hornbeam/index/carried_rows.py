@@ -81,7 +81,7 @@ class CarriedRows:
         same = self._same_mapped(now, earlier, place, ("type",))
         for row in ("head_row", "tail_row"):
             # The id says which entities; their names are to be the same, too.
-            same &= self.names[now.array(row)] == earlier.array(row)[np.maximum(place, 0)]
+            same &= self.names[now.array(row)] == _taken(earlier.array(row), place)
         return np.where(same, place, -1)
 
     @cached_property
@@ -93,7 +93,7 @@ class CarriedRows:
         document = places(documents.arrow("document_id"), documents_before.arrow("document_id"))
         entitled = self._same_mapped(documents, documents_before, document, ("title", "source"))
         home = now.array("document_row")
-        same &= entitled[home] & (document[home] == earlier.array("document_row")[np.maximum(place, 0)])
+        same &= entitled[home] & (document[home] == _taken(earlier.array("document_row"), place))
         return np.where(same, place, -1)
 
     @cached_property
@@ -229,6 +229,14 @@ def _equal_lists(ours: pa.Array, theirs: pa.Array) -> pa.Array:
         pc.equal(pc.list_value_length(ours), pc.list_value_length(theirs)),
         pc.equal(pc.binary_join(ours, _SEPARATOR), pc.binary_join(theirs, _SEPARATOR)),
     )
+
+
+def _taken(values: NDArray[Any], place: NDArray[np.int64]) -> NDArray[Any]:
+    """Values by place, −2 where there is none."""
+    found: NDArray[Any] = np.full(len(place), -2, values.dtype)
+    there = place >= 0
+    found[there] = values[place[there]]
+    return found
 
 
 def _indices(rows: NDArray[np.integer[Any]]) -> pa.Array:

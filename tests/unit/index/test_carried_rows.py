@@ -56,6 +56,8 @@ EDITS: dict[str, Callable[[Rows], None]] = {
     "an attribute more": add("attributes", Attribute("a0", "e1", "birth_year", "1867", 0.9)),
     "no attribute": lambda rows: rows.update(attributes=[], attribute_evidence=[]),
     "a relation more": add("relations", Relation("r0", "e3", "holds", "e2", 1.0, 0.5, "")),
+    "no relation": lambda rows: rows.update(relations=[], relation_evidence=[]),
+    "nothing": lambda rows: rows.update({name: [] for name in rows}),
     "another text": change("chunks", 0, text="Radium is an element."),
     "another title": change("documents", 0, title="Radium"),
     "another place": change("documents", 1, source="Warsaw"),
@@ -98,7 +100,8 @@ def compare(folder: Path, before: Rows, now: Rows) -> CarriedRows:
 def test_what_is_taken_over_makes_no_difference(names: list[str], backwards: bool) -> None:
     before, now = small_rows(), small_rows()
     # Those that go by place come before those that move rows.
-    for name in sorted(names, key=lambda one: (one.endswith((" more", " less")), one)):
+    order = sorted(names, key=lambda one: (one == "nothing", one.endswith((" more", " less")), one))
+    for name in order:
         EDITS[name](now)
     with tempfile.TemporaryDirectory() as folder:
         compare(Path(folder), *((now, before) if backwards else (before, now)))
@@ -165,3 +168,11 @@ def test_rows_are_compared_a_few_at_a_time_wherever_they_were(
     assert carried.entities.tolist() == [-1, 0, 1, -1, 3, 4]
     assert carried.chunks.tolist() == [-1, 1, 2, 3]
     assert carried.communities.tolist() == [0, -1, 2, 3]
+
+
+@pytest.mark.parametrize("edit", ["no relation", "no attribute", "nothing"])
+def test_tables_may_be_empty_before_or_now(tmp_path: Path, edit: str) -> None:
+    few = small_rows()
+    EDITS[edit](few)
+    compare(tmp_path / "fewer", small_rows(), few)
+    compare(tmp_path / "more", few, small_rows())
