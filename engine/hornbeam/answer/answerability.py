@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from hornbeam.answer.grammars import ANSWERABLE_GRAMMAR
 from hornbeam.answer.inquiry import Inquiry
-from hornbeam.answer.names import terms_in, uncovered
+from hornbeam.answer.names import names_in, terms_in, uncovered
 from hornbeam.retrieve.evidence import Evidence
 
 _NOT_ANSWERED = "The evidence found does not answer this question."
@@ -16,11 +16,47 @@ _NAMED = 5
 
 
 def answerable(inquiry: Inquiry, evidence: Sequence[Evidence]) -> float:
-    """P(yes) of the model's yes or no, from the probabilities that the grammar left.
+    """The probability that the evidence answers; `inquiry.signals` tells what it was made from.
 
     Raises:
         ModelError: the model could not decide.
     """
+    says_yes = _says_yes(inquiry, evidence)
+    inquiry.signals = signals_of(inquiry.question, evidence) | {"says_yes": says_yes}
+    return says_yes
+
+
+def signals_of(question: str, evidence: Sequence[Evidence]) -> dict[str, float]:
+    """What the evidence itself says of whether it answers, without a model; each in [0, 1].
+
+    fused       best fused score of a piece
+    cosine      best cosine of a passage; words: best BM25 score of one; fact: best score of a triple
+    covered     share of the question's terms that a piece speaks of
+    named       the same of its names; 1 where it has none
+    together    the greatest share of its terms that one piece speaks of
+    """
+    terms, names = terms_in(question), names_in(question)
+
+    def best(route: str) -> float:
+        return max((piece.routes[route].score for piece in evidence if route in piece.routes), default=0.0)
+
+    def share(wanted: Sequence[str], pieces: Sequence[Evidence]) -> float:
+        missing = uncovered(wanted, [text for piece in pieces for text in _texts(piece)])
+        return 1 - len(missing) / len(wanted) if wanted else 1.0
+
+    return {
+        "fused": max((piece.score for piece in evidence), default=0.0),
+        "cosine": best("chunk_dense"),
+        "words": best("chunk_bm25"),
+        "fact": best("triple"),
+        "covered": share(terms, evidence),
+        "named": share(names, evidence),
+        "together": max((share(terms, [piece]) for piece in evidence), default=0.0),
+    }
+
+
+def _says_yes(inquiry: Inquiry, evidence: Sequence[Evidence]) -> float:
+    """P(yes) of the model's yes or no, from the probabilities that the grammar left."""
     lines = " ".join(" ".join(piece.text.split()) for piece in evidence)
     prompt = inquiry.chat("answerable", evidence=lines, question=inquiry.question)
     request = inquiry.request("decide", prompt, 4, grammar=ANSWERABLE_GRAMMAR, logprobs=True)
@@ -31,8 +67,12 @@ def answerable(inquiry: Inquiry, evidence: Sequence[Evidence]) -> float:
 
 def missing_terms(question: str, evidence: Sequence[Evidence]) -> tuple[str, ...]:
     """The question's own names and words that no piece of the evidence speaks of, in its order."""
-    texts = [text for piece in evidence for text in (piece.text, piece.quote or "", piece.title or "")]
+    texts = [text for piece in evidence for text in _texts(piece)]
     return tuple(uncovered(terms_in(question), texts))
+
+
+def _texts(piece: Evidence) -> tuple[str, str, str]:
+    return piece.text, piece.quote or "", piece.title or ""
 
 
 def refusal(missing: Sequence[str]) -> str:

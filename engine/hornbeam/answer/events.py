@@ -109,6 +109,7 @@ class Final:
     threshold: float | None = None  # of `answerable`; None in open mode
     missing: tuple[str, ...] = ()  # of a rejected question: its terms that no evidence covers
     out_of_time: bool = False  # the deadline came; this is the best answer until then
+    signals: dict[str, float] = field(default_factory=dict)  # that `answerable` was decided by
 
 
 Event = (

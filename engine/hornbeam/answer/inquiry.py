@@ -30,6 +30,7 @@ class Inquiry:
     Attributes:
         question: as it is answered: standing alone.
         evidence: all that was found; a piece's label is its place, from 1.
+        signals: by which it was decided last whether the evidence answers; empty before.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Inquiry:
         self.meter = Meter()
         self._prompts = question_prompts(answer.prompts)
         self.evidence: list[Evidence] = []
+        self.signals: dict[str, float] = {}
         self._numbers = itertools.count(1)
 
     def find(

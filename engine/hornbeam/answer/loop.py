@@ -61,7 +61,7 @@ def answer_question(
     final = yield from _answer(inquiry, chosen)
     used = inquiry.meter.used()
     yield used
-    yield _with_costs(final, used, answer, chosen)
+    yield replace(_with_costs(final, used, answer, chosen), signals=dict(inquiry.signals))
 
 
 def _answer(inquiry: Inquiry, engine: str) -> Generator[Event, None, Final]:

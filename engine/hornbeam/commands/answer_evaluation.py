@@ -18,6 +18,7 @@ from hornbeam.commands.options import (
     quiet_libraries,
     settings_of,
 )
+from hornbeam.errors import UsageError
 from hornbeam.printing import print_json, say
 
 if TYPE_CHECKING:
@@ -98,11 +99,19 @@ def evaluate_qa(
     config: ConfigOption = None,
     changes: SetOption = None,
     predictions: PredictionsOption = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume", help="Go on with the run that wrote --predictions: no question is asked again."
+        ),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """EM, F1, evidence recall, abstention, milliseconds by stage, calls and tokens of answers."""
     flags = {"model.path": model, "device": device, "answer.mode": mode, "answer.style": style}
     settings = settings_of(config, changes, flags)
+    if resume and predictions is None:
+        raise UsageError("--resume: name the file that it goes on with: --predictions FILE")
     quiet_libraries()
     from hornbeam.answer.session import open_session
     from hornbeam.evaluate.answer_report import add_judge, render, run
@@ -127,6 +136,8 @@ def evaluate_qa(
             limit=limit,
             concurrency=concurrency,
             predictions=predictions,
+            resume=resume,
+            made_by=f"{session.version.version_id} {session.model.model.identity.fingerprint}",
         )
         report |= {"version": session.version.version_id, "model": session.model.model.identity.name}
         if judge == "same":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hornbeam.errors import UsageError
+from hornbeam.evaluate.answer_checks import COUNTS
 from hornbeam.evaluate.answer_metrics import abstention, auroc
+from hornbeam.evaluate.answer_records import Records, asked_in_turn
 from hornbeam.evaluate.asking import Ask, Reply, Variant, ask_all, asks_of
 from hornbeam.evaluate.gold_passages import find_gold
 from hornbeam.evaluate.judging import ToJudge, judged
@@ -43,11 +45,18 @@ def run(
     limit: int | None = None,
     concurrency: int = 1,
     predictions: Path | None = None,
+    resume: bool = False,
+    made_by: str = "",
 ) -> tuple[dict[str, Any], dict[str, list[Reply]]]:
     """The report, and the replies of every variant for a judge.
 
     In reject mode every question whose evidence is known is asked twice: as it is, and with its evidence out
     of sight.
+
+    Args:
+        predictions: a line is written there as soon as a question is answered.
+        resume: what that file holds already is not asked again.
+        made_by: the version and the model, for telling another run's file.
 
     Raises:
         UsageError: a file that cannot be used; no question in it has an answer to compare with.
@@ -62,21 +71,17 @@ def run(
     replies: dict[str, list[Reply]] = {}
     with ExitStack() as open_things:
         progress = open_things.enter_context(Progress())
-        out = open_things.enter_context(_opened(predictions)) if predictions is not None else None
+        records = open_things.enter_context(Records(predictions, resume=resume))
         for one in variants:
             stage = open_things.enter_context(progress.stage(one.name, len(asks), "questions"))
 
-            def on_reply(
-                reply: Reply, name: str = one.name, advance: Callable[[], Any] = stage.advance
-            ) -> None:
-                advance()
-                if out is not None:
-                    out.write(json.dumps(_prediction(name, reply), ensure_ascii=False) + "\n")
-                    out.flush()
+            def ask(some: list[Ask], on_reply: Callable[[Reply], None], one: Variant = one) -> list[Reply]:
+                return ask_all(
+                    kb, model, some, gold, one, answer, style, concurrency=concurrency, on_reply=on_reply
+                )
 
-            replies[one.name] = ask_all(
-                kb, model, asks, gold, one, answer, style, concurrency=concurrency, on_reply=on_reply
-            )
+            run_id = _run_id(made_by, one, answer, style)
+            replies[one.name] = asked_in_turn(records, one.name, run_id, asks, ask, stage.advance)
             rows[one.name] = _row(replies[one.name], answer)
     report = {
         "file": str(file),
@@ -139,35 +144,14 @@ def _row(replies: Sequence[Reply], answer: AnswerSettings) -> dict[str, Any]:
         for kind in ("calls", "prompt", "cached", "output")
     }
     row["cut"] = sum(reply.final.cut for reply in replies)
+    row["checks"] = {name: sum(reply.counts[name] for reply in replies) for name in COUNTS}
     return row
 
 
-def _opened(path: Path) -> Any:
-    try:
-        return path.open("w", encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"--predictions: {path} cannot be written: {error.strerror}") from error
-
-
-def _prediction(name: str, reply: Reply) -> dict[str, Any]:
-    ask: Ask = reply.ask
-    return {
-        "id": ask.question.question_id,
-        "engine": name,
-        "question": ask.question.text,
-        "evidence_removed": ask.removed,
-        "answers": list(ask.question.answers),
-        "answer": reply.answer,
-        "rejected": reply.final.rejected,
-        "answerable": reply.final.answerable,
-        "measures": reply.measures,
-        "evidence": [
-            {"kind": piece.kind, "document_id": piece.document_id, "title": piece.title, "score": piece.score}
-            for piece in reply.evidence
-        ],
-        "tokens": reply.final.tokens,
-        "milliseconds": reply.final.milliseconds,
-    }
+def _run_id(made_by: str, variant: Variant, answer: AnswerSettings, style: Style) -> str:
+    """What an answer depends on beside its question, as a short name."""
+    parts = [made_by, variant.engine, variant.retrieve.model_dump_json(), answer.model_dump_json(), style]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
 def render(report: dict[str, Any], console: Console) -> None:
@@ -211,6 +195,13 @@ def render(report: dict[str, Any], console: Console) -> None:
         cells += [f"{tokens[kind]:.1f}" for kind in ("calls", "prompt", "output")]
         table.add_row(engine, *cells)
     console.print(table)
+    for engine, row in rows.items():
+        checks = row["checks"]
+        planned = f"{checks['plans_valid']} of {checks['plans']} plans valid, " if checks["plans"] else ""
+        console.print(
+            f"{engine}: {planned}{checks['citations_resolving']} of {checks['citations']} citations resolve, "
+            f"{checks['answers_citing']} of {checks['answers']} answers cite"
+        )
     console.print(
         f"{report['questions']} questions, mode {report['mode']}, style {report['style']}; "
         f"{report['without_evidence']} asked without evidence; in brackets: 95 % intervals (bootstrap over "

@@ -13,6 +13,7 @@ from hornbeam.answer.events import EvidenceFound, Final
 from hornbeam.answer.inquiry import Style
 from hornbeam.answer.loop import answer_question
 from hornbeam.errors import UsageError
+from hornbeam.evaluate.answer_checks import counted
 from hornbeam.evaluate.answer_metrics import exact_match, f1, without_marks
 from hornbeam.evaluate.gold_passages import Gold
 from hornbeam.evaluate.question_files import Question
@@ -80,6 +81,7 @@ class Reply:
     final: Final
     evidence: tuple[Evidence, ...]
     measures: dict[str, float]  # em, f1 where answers are known; evidence_recall where evidence is
+    counts: dict[str, int]  # of plans and citations: `answer_checks.COUNTS`
 
 
 def asks_of(questions: Sequence[Question], gold: Gold, *, removed: bool) -> list[Ask]:
@@ -136,9 +138,7 @@ def _asked(
 ) -> Reply:
     if ask.removed:
         kb = replace(kb, hidden=hide(kb, _chunks(kb, gold, ask.passages)))
-    evidence: list[Evidence] = []
-    final: Final | None = None
-    for event in answer_question(
+    asked = answer_question(
         kb,
         model,
         ask.question.text,
@@ -146,14 +146,14 @@ def _asked(
         answer=answer,
         engine=variant.engine,
         style=style,
-    ):
-        if isinstance(event, EvidenceFound):
-            evidence.extend(event.evidence)
-        elif isinstance(event, Final):
-            final = event
-    assert final is not None
+    )
+    events = list(asked)
+    final = events[-1]
+    assert isinstance(final, Final)
+    evidence = [piece for event in events if isinstance(event, EvidenceFound) for piece in event.evidence]
     said = "" if final.rejected else without_marks(final.answer)
-    return Reply(ask, said, final, tuple(evidence), _measures(kb, ask, gold, said, evidence))
+    counts = counted(kb, events, answer.plan_questions)
+    return Reply(ask, said, final, tuple(evidence), _measures(kb, ask, gold, said, evidence), counts)
 
 
 def _measures(

@@ -7,7 +7,8 @@
 A supporting passage is named by the `pid` of one of the row's `passages`, by its own `title` and `text`, by a
 `title` alone, or by a `document_id` or `chunk_id` of the index. `evidence` holds claims in words, as
 GraphRAG-Bench has them. `answer` with `aliases`, or a list `answers`, is what `evaluate qa` compares with;
-`"answerable": false` says that there is none. Every other field is ignored, and a question may lack any.
+`"answerable": false` says that there is none; `question_type` or `type` names its kind. Every other
+field is ignored, and a question may lack any.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ class Question:
     claims: tuple[str, ...]
     answers: tuple[str, ...] = ()  # any of them is right
     answerable: bool = True
+    kind: str = ""  # as the file names it: "comparison", "Fact Retrieval", …
 
 
 def read_questions(path: Path, limit: int | None = None) -> list[Question]:
@@ -102,6 +104,7 @@ def _question(path: Path, number: int, row: Any) -> Question:
         tuple(claims),
         _answers(row, where),
         row.get("answerable") is not False,
+        str(row.get("question_type") or row.get("type") or ""),
     )
 
 

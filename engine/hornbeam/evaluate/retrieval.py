@@ -24,7 +24,7 @@ from hornbeam.retrieve.search import SearchResult, of_kind, search
 from hornbeam.settings import RetrieveSettings
 
 #: Measures that are given with an interval, and compared with the baseline question by question.
-COMPARED = ("recall@5", "all_gold@5", "mrr")
+COMPARED = ("recall@5", "all_gold@5", "mrr", "evidence_recall@5")
 #: Units of one ranking that are kept.
 _KEPT = max(CUTS)
 #: Questions asked before the clock counts: the first ones read pages of the index in.
@@ -48,8 +48,9 @@ def evaluate(
     engines: Mapping[str, frozenset[str]],
     settings: RetrieveSettings,
     on_question: Callable[[Question, dict[str, Ranking]], None] = lambda question, found: None,
-) -> dict[str, dict[str, Any]]:
-    """engine → its row of the report. Every engine is asked every question, one after another.
+) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, dict[str, Any]]]]:
+    """engine → its row of the report; and kind of question → engine → the means over its questions, where
+    the file has more than one kind. Every engine is asked every question, one after another.
 
     Args:
         engines: name → routes; `BASELINE` among them.
@@ -69,7 +70,26 @@ def evaluate(
             of_engine[engine] = _ranking(kb, result, gold, passages, claims)
             found[engine].append(of_engine[engine])
         on_question(question, of_engine)
-    return {engine: _row(found[engine], found[BASELINE]) for engine in engines}
+    rows = {engine: _row(found[engine], found[BASELINE]) for engine in engines}
+    return rows, _by_kind(questions, found)
+
+
+def _by_kind(
+    questions: Sequence[Question], found: Mapping[str, list[Ranking]]
+) -> dict[str, dict[str, dict[str, Any]]]:
+    kinds = dict.fromkeys(question.kind for question in questions)
+    if len(kinds) < 2:
+        return {}
+    of_kind = {
+        kind: [place for place, question in enumerate(questions) if question.kind == kind] for kind in kinds
+    }
+    return {
+        kind: {
+            engine: {"questions": len(places)} | _means([rankings[place] for place in places])
+            for engine, rankings in found.items()
+        }
+        for kind, places in of_kind.items()
+    }
 
 
 def _ranking(
@@ -95,11 +115,10 @@ def _ranking(
 
 def _row(rankings: list[Ranking], baseline: list[Ranking]) -> dict[str, Any]:
     """Means over the questions that have the measure, intervals, and milliseconds by step."""
-    row: dict[str, Any] = {}
-    for name in dict.fromkeys(measure for ranking in rankings for measure in ranking.measures):
-        values = [ranking.measures[name] for ranking in rankings if name in ranking.measures]
-        row[name] = round(float(np.mean(values)), 4)
-        if name in COMPARED:
+    row: dict[str, Any] = dict(_means(rankings))
+    for name in COMPARED:
+        if name in row:
+            values = [ranking.measures[name] for ranking in rankings if name in ranking.measures]
             before = [ranking.measures[name] for ranking in baseline if name in ranking.measures]
             difference = np.array(values) - np.array(before)
             row.setdefault("interval_95", {})[name] = _rounded(confidence_interval(values))
@@ -112,6 +131,15 @@ def _row(rankings: list[Ranking], baseline: list[Ranking]) -> dict[str, Any]:
         step: percentiles([ranking.milliseconds.get(step, 0.0) for ranking in rankings]) for step in steps
     }
     return row
+
+
+def _means(rankings: Sequence[Ranking]) -> dict[str, float]:
+    """Each measure over the questions that have it."""
+    values: dict[str, list[float]] = {}
+    for ranking in rankings:
+        for name, value in ranking.measures.items():
+            values.setdefault(name, []).append(value)
+    return {name: round(float(np.mean(of_name)), 4) for name, of_name in values.items()}
 
 
 def _rounded(interval: tuple[float, float]) -> list[float]:

@@ -20,6 +20,7 @@ from hornbeam.settings import RetrieveSettings
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 #: Engines of the table unless others are asked for; the first is the one that predictions list first.
 DEFAULT_ENGINES = ("mix", "naive", "bm25")
@@ -68,7 +69,7 @@ def run(
             if out is not None:
                 out.write(json.dumps(_prediction(kb, gold, questions, question, found)) + "\n")
 
-        rows = evaluate(kb, questions, gold, chosen, settings, on_question)
+        rows, kinds = evaluate(kb, questions, gold, chosen, settings, on_question)
     passages = sum(len(question.supporting) for question in questions)
     return {
         "file": str(file),
@@ -80,6 +81,7 @@ def run(
         "unit": gold.unit,
         "without": list(without),
         "engines": rows,
+        "kinds": kinds,
     }
 
 
@@ -125,6 +127,21 @@ def _unit(kb: KnowledgeBase, gold: Gold, unit: int) -> dict[str, str]:
     }
 
 
+def _kinds_table(kinds: dict[str, Any]) -> Table:
+    """recall@5, of claims evidence recall@5, by kind of question and engine."""
+    from rich.table import Table
+
+    engines = list(next(iter(kinds.values())))
+    table = Table(box=None, pad_edge=False)
+    for column in ("recall@5 by kind", "questions", *engines):
+        table.add_column(column, justify="left" if column.startswith("recall") else "right", no_wrap=True)
+    for kind, rows in kinds.items():
+        shares = [row.get("recall@5", row.get("evidence_recall@5")) for row in rows.values()]
+        cells = ["" if share is None else f"{share:.3f}" for share in shares]
+        table.add_row(kind or "(none)", str(rows[engines[0]]["questions"]), *cells)
+    return table
+
+
 def render(report: dict[str, Any], console: Console) -> None:
     """A line per engine, with 95 % intervals, the difference to the baseline, and milliseconds."""
     from rich.table import Table
@@ -146,6 +163,8 @@ def render(report: dict[str, Any], console: Console) -> None:
         total = row["milliseconds"]["total"]
         table.add_row(engine, *cells, f"{total['p50']:.1f}", f"{total['p99']:.1f}")
     console.print(table)
+    if report["kinds"]:
+        console.print(_kinds_table(report["kinds"]))
     missing = report["passages_not_in_index"]
     console.print(
         f"{report['questions']} questions, {report['passages']} supporting passages"

@@ -218,6 +218,23 @@ def test_questions_without_gold_still_have_latencies(
     assert report["engines"]["naive"]["milliseconds"]["total"]["p50"] > 0
 
 
+def test_kinds_of_questions_are_told_apart(
+    kb: KnowledgeBase, questions: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    from rich.console import Console
+
+    assert run(questions(*ROWS), kb, RetrieveSettings())["kinds"] == {}
+    rows = [{**ROWS[0], "question_type": "Fact Retrieval"}, {**ROWS[1], "type": "bridge"}]
+    report = run(questions(*rows), kb, RetrieveSettings(), engines=["mix"])
+    assert list(report["kinds"]) == ["Fact Retrieval", "bridge"]
+    for measure in ("recall@2", "mrr"):
+        of_kinds = [found["mix"][measure] for found in report["kinds"].values() if measure in found["mix"]]
+        assert np.mean(of_kinds) == pytest.approx(report["engines"]["mix"][measure], abs=1e-4)
+    assert all(found["dense"]["questions"] == 1 for found in report["kinds"].values())
+    render(report, Console())
+    assert "Fact Retrieval" in capsys.readouterr().out
+
+
 def test_the_table_shows_every_engine(
     kb: KnowledgeBase, questions: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
