@@ -347,6 +347,11 @@ class AnswerSettings(Section):
     evidence_tokens: int = Field(700, ge=64)
     max_tokens: int = Field(160, ge=8)
     max_sentences: int = Field(3, ge=1)
+    answerable_by: Literal["model", "evidence"] = Field(
+        "model",
+        description="in reject mode; model: its yes or no; evidence: how many of the question's words and "
+        "names stand in what was found, without a call: for models too small to judge",
+    )
     answerable_threshold: float = Field(0.5, ge=0, le=1, description="P(answerable) below is a rejection")
     words: Literal["auto", "question", "any"] = Field(
         "auto",

@@ -65,6 +65,7 @@ class HashedWords:
 
     name = "hashed-words"
     dimension = 64
+    meaning = 1.0
     fingerprint = "0" * 64
 
     def encode(self, texts: Sequence[str], *, batch_size: int = 64) -> NDArray[np.float32]:

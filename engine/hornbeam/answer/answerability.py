@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hornbeam.answer.grammars import ANSWERABLE_GRAMMAR
 from hornbeam.answer.inquiry import Inquiry
 from hornbeam.answer.names import names_in, terms_in, uncovered
+from hornbeam.index.tokens import tokenise
 from hornbeam.retrieve.evidence import Evidence
 
 _NOT_ANSWERED = "The evidence found does not answer this question."
 #: Named in a refusal; all are in the event.
 _NAMED = 5
+#: Of `by_evidence`; what `bench/answerability.py --signals share,named` fits.
+_BIAS = -3.2
+_WEIGHTS = {"share": 2.7, "named": 2.0}
 
 
 def answerable(inquiry: Inquiry, evidence: Sequence[Evidence]) -> float:
@@ -21,12 +25,23 @@ def answerable(inquiry: Inquiry, evidence: Sequence[Evidence]) -> float:
     Raises:
         ModelError: the model could not decide.
     """
-    says_yes = _says_yes(inquiry, evidence)
-    inquiry.signals = signals_of(inquiry.question, evidence) | {"says_yes": says_yes}
-    return says_yes
+    lexical = inquiry.kb.lexical["chunks"]
+    weights = {token: lexical.idf(token) for token in tokenise(inquiry.question)}
+    inquiry.signals = signals_of(inquiry.question, evidence, weights)
+    if inquiry.answer.answerable_by == "evidence":
+        return by_evidence(inquiry.signals)
+    inquiry.signals["says_yes"] = _says_yes(inquiry, evidence)
+    return inquiry.signals["says_yes"]
 
 
-def signals_of(question: str, evidence: Sequence[Evidence]) -> dict[str, float]:
+def by_evidence(signals: Mapping[str, float]) -> float:
+    """A probability from two signals, for models too small to judge: a logistic model, fitted where half of
+    the questions had an answer, on HotpotQA; tested on 2Wiki, see bench/RESULTS.md."""
+    value = _BIAS + sum(weight * signals[name] for name, weight in _WEIGHTS.items())
+    return 1 / (1 + math.exp(-value))
+
+
+def signals_of(question: str, evidence: Sequence[Evidence], weights: Mapping[str, float]) -> dict[str, float]:
     """What the evidence itself says of whether it answers, without a model; each in [0, 1].
 
     fused       best fused score of a piece
@@ -34,6 +49,10 @@ def signals_of(question: str, evidence: Sequence[Evidence]) -> dict[str, float]:
     covered     share of the question's terms that a piece speaks of
     named       the same of its names; 1 where it has none
     together    the greatest share of its terms that one piece speaks of
+    share       the greatest share of its words, weighted, that stand in one piece
+
+    Args:
+        weights: of the question's lexical tokens: their idf.
     """
     terms, names = terms_in(question), names_in(question)
 
@@ -44,6 +63,12 @@ def signals_of(question: str, evidence: Sequence[Evidence]) -> dict[str, float]:
         missing = uncovered(wanted, [text for piece in pieces for text in _texts(piece)])
         return 1 - len(missing) / len(wanted) if wanted else 1.0
 
+    total = sum(weights.values())
+
+    def said(piece: Evidence) -> float:
+        tokens = weights.keys() & set(tokenise(" ".join(_texts(piece))))
+        return sum(weights[token] for token in tokens) / total if tokens else 0.0
+
     return {
         "fused": max((piece.score for piece in evidence), default=0.0),
         "cosine": best("chunk_dense"),
@@ -52,6 +77,7 @@ def signals_of(question: str, evidence: Sequence[Evidence]) -> dict[str, float]:
         "covered": share(terms, evidence),
         "named": share(names, evidence),
         "together": max((share(terms, [piece]) for piece in evidence), default=0.0),
+        "share": max((said(piece) for piece in evidence), default=0.0),
     }
 
 

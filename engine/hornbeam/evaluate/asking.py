@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -108,6 +108,9 @@ def ask_all(
 ) -> list[Reply]:
     """The replies in the asks' order; `concurrency` questions are under way at once.
 
+    Args:
+        on_reply: told each reply as soon as it is there, in this thread.
+
     Raises:
         ModelError: the model failed.
     """
@@ -119,12 +122,15 @@ def ask_all(
         finally:
             caller.close()
 
-    replies = []
     with ThreadPoolExecutor(concurrency, thread_name_prefix="question") as pool:
-        for reply in pool.map(one, asks):
-            on_reply(reply)
-            replies.append(reply)
-    return replies
+        futures = [pool.submit(one, ask) for ask in asks]
+        try:
+            for future in as_completed(futures):
+                on_reply(future.result())
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return [future.result() for future in futures]
 
 
 def _asked(

@@ -52,6 +52,12 @@ class TextEmbedder(Protocol):
         """Changes whenever the vectors may: two vectors are comparable if it is equal."""
         ...
 
+    @property
+    def meaning(self) -> float:
+        """How far its cosines tell meaning, above 0, at most 1: what they weigh in a search beside the words
+        that a text shares with the question."""
+        ...
+
     def encode(self, texts: Sequence[str], *, batch_size: int = 64) -> NDArray[np.float32]:
         """Unit rows, float32 [len(texts), dimension]."""
         ...
@@ -160,6 +166,10 @@ class Embedder:
     def fingerprint(self) -> str:
         fingerprint = model_fingerprint(self.directory)
         return f"{ROUGH}-{fingerprint}" if self._dtype == ROUGH else fingerprint
+
+    @property
+    def meaning(self) -> float:
+        return 1.0
 
     def encode(self, texts: Sequence[str], *, batch_size: int = 64) -> NDArray[np.float32]:
         """Unit rows, float32 [len(texts), dimension]; equal texts are computed once.

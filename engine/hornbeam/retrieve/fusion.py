@@ -3,6 +3,9 @@
     weighted    fused(x) = Σ_r w_r · c(score_r(x)) / Σ_r w_r    over the routes r that found x's kind
     rrf         fused(x) = Σ_r w_r / (k + rank_r(x))            over the routes r that found x; ranks from 1
 
+w_r of a route that goes by vectors alone is multiplied by how far the embedder's cosines tell meaning
+(`TextEmbedder.meaning`): without a model the words lead.
+
 A path's score is a product over its hops, so c takes their geometric mean; every other score is taken as it
 is. A route that found nothing of a kind does not count against it.
 """
@@ -21,6 +24,8 @@ from hornbeam.retrieve.query import Candidate, Kind
 #: bit better on the recorded triples of MuSiQue, and worse than the texts on HotpotQA with a graph that no
 #: model made. Chosen on the first halves of these and 2Wiki: see bench/RESULTS.md.
 WEIGHTS: dict[str, float] = {"pagerank": 2.0, "chunk_dense": 0.5, "chunk_bm25": 0.5, "community": 0.5}
+
+_BY_VECTORS = frozenset({"chunk_dense", "community"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,22 +46,27 @@ class Fused:
 
 
 def fuse(
-    ranked: Mapping[str, Sequence[Candidate]], method: Literal["rrf", "weighted"], rrf_k: int
+    ranked: Mapping[str, Sequence[Candidate]],
+    method: Literal["rrf", "weighted"],
+    rrf_k: int,
+    meaning: float = 1.0,
 ) -> list[Fused]:
     """Items by falling fused score; equals by kind and rows.
 
     Args:
         ranked: route → its candidates, best first, none twice.
+        meaning: of the embedder's cosines, above 0, at most 1.
     """
     finders: dict[Kind, set[str]] = defaultdict(set)
     for route, candidates in ranked.items():
         for candidate in candidates:
             finders[candidate.kind].add(route)
-    total = {kind: sum(_weight(route) for route in found) for kind, found in finders.items()}
+    weights = {route: _weight(route, meaning) for route in ranked}
+    total = {kind: sum(weights[route] for route in found) for kind, found in finders.items()}
     routes: dict[tuple[Kind, tuple[int, ...]], dict[str, RouteScore]] = {}
     nodes: dict[tuple[Kind, tuple[int, ...]], tuple[int, ...]] = {}
     for route, candidates in ranked.items():
-        weight = _weight(route)
+        weight = weights[route]
         ranks: dict[Kind, int] = defaultdict(int)
         for one in candidates:
             ranks[one.kind] += 1
@@ -94,8 +104,8 @@ def drop_contained(ranking: Sequence[Fused]) -> list[Fused]:
     return kept
 
 
-def _weight(route: str) -> float:
-    return WEIGHTS.get(route, 1.0)
+def _weight(route: str, meaning: float) -> float:
+    return WEIGHTS.get(route, 1.0) * (meaning if route in _BY_VECTORS else 1.0)
 
 
 def _calibrated(candidate: Candidate) -> float:

@@ -2,7 +2,8 @@
 
     route          finds                       score
     entity         entities                    max(cosine, name match)
-    triple         triples                     ¾ cosine + ¼ share of the question's words (by idf) in it
+    triple         triples                     ¾ cosine + ¼ share of the question's words (by idf) in it; the
+                                               less the embedder tells meaning, the less its cosine counts
     attribute      attributes of entities      entity score × (½ + ½ share of the question's words in it)
     community      communities, their facts    cosine; of a fact: cosine of the community × of the fact
     path           paths and triples           seed score × Π cosine(edge) × γ^hops      (path_route.py)
@@ -82,9 +83,10 @@ def triple_route(kb: KnowledgeBase, query: EncodedQuery, settings: RetrieveSetti
     """
     found = []
     weights = question_weights(kb, query)
+    by_cosine = (1 - WORD_SHARE) * kb.embedder.meaning
     for row, cosine in _nearest(kb, query, "triples", settings.candidates).items():
         share = _word_share(weights, kb.triple_text(row))
-        score = (1 - WORD_SHARE) * cosine + WORD_SHARE * share
+        score = by_cosine * cosine + (1 - by_cosine) * share
         found.append(Candidate("triple", (row,), score, "triple"))
     return sorted(found, key=lambda one: (-one.score, one.rows))
 

@@ -153,12 +153,12 @@ def search(
     if "pagerank" in routes:
         facts = ranked.get("triple") or [c for c in ranked.get("community", ()) if c.kind == "triple"]
         named = [c for c in ranked.get("entity", ()) if c.detail in (NAME, AS_WRITTEN)]
-        walked = pagerank_route(kb, settings, facts, _text_scores(ranked), named)
+        walked = pagerank_route(kb, settings, facts, _text_scores(ranked, kb.embedder.meaning), named)
         ranked["pagerank"] = _visible(kb, walked)
         clock.lap("pagerank")
         complete_scores(kb, query, ranked)
         clock.lap("complete")
-    fused = fuse(ranked, settings.fusion, settings.rrf_k)
+    fused = fuse(ranked, settings.fusion, settings.rrf_k, kb.embedder.meaning)
     clock.lap("fuse")
     if settings.rerank != "off":
         if kb.reranker is None:
@@ -212,14 +212,17 @@ def complete_scores(kb: KnowledgeBase, query: EncodedQuery, ranked: dict[str, li
         ]
 
 
-def _text_scores(ranked: dict[str, list[Candidate]]) -> dict[int, float]:
-    """Chunk row → mean of its scores on the chunk routes that ran."""
-    routes = [route for route in ("chunk_dense", "chunk_bm25") if route in ranked]
+def _text_scores(ranked: dict[str, list[Candidate]], meaning: float) -> dict[int, float]:
+    """Chunk row → mean of its scores on the chunk routes that ran, its cosine weighed by `meaning`."""
+    weights = {
+        route: weight for route, weight in (("chunk_dense", meaning), ("chunk_bm25", 1.0)) if route in ranked
+    }
+    total = sum(weights.values())
     scores: dict[int, float] = {}
-    for route in routes:
+    for route, weight in weights.items():
         for candidate in ranked[route]:
             row = candidate.rows[0]
-            scores[row] = scores.get(row, 0.0) + candidate.score / len(routes)
+            scores[row] = scores.get(row, 0.0) + candidate.score * weight / total
     return scores
 
 

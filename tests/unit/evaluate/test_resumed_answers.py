@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hornbeam.answer.events import EvidenceFound, Final, Planned, Stepped
+from hornbeam.answer.events import Event, EvidenceFound, Final, Planned, Stepped
 from hornbeam.answer.plans import SubQuestion
 from hornbeam.errors import UsageError
 from hornbeam.evaluate.answer_checks import counted, resolves, valid_plan
@@ -171,7 +171,11 @@ def test_a_citation_resolves_to_a_piece_that_was_shown_and_to_its_words(kb: Know
     assert not resolves(kb, replace(piece, label=99), shown)
     assert not resolves(kb, replace(piece, document_id="d9"), shown)
     plan = (SubQuestion(1, "Who?", "node", (), ()),)
-    events = [EvidenceFound(tuple(pieces), {}), Planned(plan), Final("x [1]", False, None, (piece,))]
+    events: list[Event] = [
+        EvidenceFound(tuple(pieces), {}),
+        Planned(plan),
+        Final("x [1]", False, None, (piece,)),
+    ]
     assert counted(kb, events, 4) == {
         "plans": 1,
         "plans_valid": 1,
@@ -181,5 +185,22 @@ def test_a_citation_resolves_to_a_piece_that_was_shown_and_to_its_words(kb: Know
         "citations": 1,
         "citations_resolving": 1,
     }
-    failed = [Stepped(0, "stop", "", 0, "no plan: gone"), Planned(())]
+    failed: list[Event] = [Stepped(0, "stop", "", 0, "no plan: gone"), Planned(())]
     assert counted(kb, failed, 4)["plans_valid"] == 0
+
+
+def test_the_evidence_may_decide_without_a_call(
+    kb: KnowledgeBase, model: SharedModel, said: Counting, tmp_path: Path
+) -> None:
+    file = tmp_path / "questions.json"
+    file.write_text(json.dumps(ROWS), "utf-8")
+    answers = tmp_path / "answers.jsonl"
+    for way, calls_each in (("model", 2), ("evidence", 1)):
+        settings = AnswerSettings.model_validate(
+            {"mode": "reject", "answerable_by": way, "answerable_threshold": 0}
+        )
+        report, _ = run(file, kb, model, [MIX], settings, "short", predictions=answers)
+        lines = [json.loads(line) for line in answers.read_text("utf-8").splitlines()]
+        assert {line["tokens"]["calls"] for line in lines if line["signals"]} == {calls_each}
+        assert all(("says_yes" in line["signals"]) == (way == "model") for line in lines if line["signals"])
+        assert report["engines"]["mix"]["abstention"]["auroc"] is not None

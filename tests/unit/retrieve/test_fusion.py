@@ -38,6 +38,20 @@ def test_weighted_sum_by_hand() -> None:
     assert fused["entity", 1] == 1.0  # no other route found entities
 
 
+def test_cosines_weigh_as_much_as_they_tell_meaning() -> None:
+    ranked = {
+        "chunk_dense": [chunk(1, 0.9, "chunk_dense"), chunk(2, 0.6, "chunk_dense")],
+        "chunk_bm25": [chunk(2, 0.4, "chunk_bm25"), chunk(1, 0.2, "chunk_bm25")],
+    }
+    assert [item.rows[0] for item in fuse(ranked, "weighted", 60)] == [1, 2]
+    by_words = fuse(ranked, "weighted", 60, meaning=0.1)
+    assert [item.rows[0] for item in by_words] == [2, 1]
+    total = 0.1 * DENSE + BM25
+    assert by_words[0].score == pytest.approx((0.1 * DENSE * 0.6 + BM25 * 0.4) / total)
+    for item in by_words:
+        assert sum(place.part for place in item.routes.values()) == pytest.approx(item.score)
+
+
 def test_a_path_counts_by_the_mean_of_its_hops() -> None:
     paths = [Candidate("path", (1, 2), 0.16, "path", nodes=(0, 1, 2))]
     assert fuse({"path": paths}, "weighted", 60)[0].score == pytest.approx(0.4)
