@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from itertools import zip_longest
 from pathlib import Path as FilePath
 from typing import Annotated, Any
 
@@ -126,9 +125,10 @@ def _read_on(progress: FilePath, place: int) -> tuple[list[dict[str, Any]], int]
     except FileNotFoundError:
         return [], place
     lines = [told for line in whole.splitlines() if (told := read_line(line)) is not None]
+    following: list[dict[str, Any]] = [*lines[1:], {}]
     newest = [
         told
-        for told, after in zip_longest(lines, lines[1:], fillvalue={})
+        for told, after in zip(lines, following, strict=False)
         if told.get("ended") or "stage" not in told or told["stage"] != after.get("stage")
     ]
     return newest, place + len(whole) + (1 if whole else 0)
