@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 
-@pytest.fixture(scope="session")
+# Not of the session: as long as Playwright is open its event loop counts as running, and no other test could
+# start one.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     if importlib.util.find_spec("playwright") is None:
         pytest.skip("playwright is not installed (extra dev)")

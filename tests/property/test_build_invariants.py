@@ -55,7 +55,7 @@ def schemas(draw: st.DrawFn) -> GraphSchema:
 
 
 @given(
-    texts=st.lists(_TEXTS, max_size=5),
+    texts=st.lists(_TEXTS, min_size=1, max_size=5),
     schema=schemas(),
     seed=st.integers(0, 1000),
     output_tokens=st.sampled_from([32, 200]),
@@ -91,7 +91,7 @@ def test_every_version_keeps_the_invariants_and_is_found_again(
         assert (again.calls, second.version) == (0, report.version)
 
 
-@given(first=st.lists(_TEXTS, max_size=2), second=st.lists(_TEXTS, max_size=2))
+@given(first=st.lists(_TEXTS, min_size=1, max_size=2), second=st.lists(_TEXTS, max_size=2))
 @settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_the_graph_does_not_depend_on_the_order_of_documents(first: list[str], second: list[str]) -> None:
     with tempfile.TemporaryDirectory() as name:

@@ -55,7 +55,7 @@ def test_a_chunk_knows_its_place_and_document(kb: KnowledgeBase) -> None:
 
 def test_a_version_without_indexes_is_one_clear_line(kb: KnowledgeBase) -> None:
     (kb.directory / "rows" / "entities.arrow").unlink()
-    with pytest.raises(StoreError, match=r"entities\.arrow.*rebuild the version's indexes"):
+    with pytest.raises(StoreError, match=r"entities\.arrow is missing.*--repair"):
         KnowledgeBase.open(kb.directory, HashedWords())
 
 
