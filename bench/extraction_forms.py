@@ -52,7 +52,7 @@ _EXAMPLES = 4
 _LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"')
 #: The fragments of a JSON list in a grammar, as lines.
 _FRAGMENTS = {
-    "[": "", ",[": "\n", "]": "", '"]': "", '","': " | ", '"': "", "]}": "\n\n", '],"attributes":[': "\n\n",
+    "[": "", ",[": "\n", "]": "", '"]': "", '","': " | ", ',"': " | ", '"': "", "]}": "\n\n", '],"attributes":[': "\n\n",
 }  # fmt: skip
 
 
@@ -153,8 +153,8 @@ def _as_line(match: re.Match[str]) -> str:
         return json.dumps(f"{written[1:-2]} | ", ensure_ascii=False)
     if written.startswith('"') and written.endswith('","'):
         return json.dumps(f"{written[1:-3]} | ", ensure_ascii=False)
-    if written.startswith('"') and written.endswith('"'):
-        return json.dumps(written[1:-1], ensure_ascii=False)
+    if written.endswith('"'):  # a span closes its string itself
+        return json.dumps(written.removeprefix('"')[:-1], ensure_ascii=False)
     return match.group()
 
 

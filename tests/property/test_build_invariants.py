@@ -3,9 +3,11 @@
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hornbeam.errors import UsageError
 from hornbeam.schema import GraphSchema
 from support.building import build, table_bytes, walker, walking_settings
 from support.invariants import check_invariants
@@ -55,7 +57,7 @@ def schemas(draw: st.DrawFn) -> GraphSchema:
 
 
 @given(
-    texts=st.lists(_TEXTS, min_size=1, max_size=5),
+    texts=st.lists(_TEXTS, max_size=5),
     schema=schemas(),
     seed=st.integers(0, 1000),
     output_tokens=st.sampled_from([32, 200]),
@@ -74,6 +76,11 @@ def test_every_version_keeps_the_invariants_and_is_found_again(
         for number, text in enumerate(texts):
             (corpus / f"{number}.txt").write_text(text, "utf-8")
 
+        if not texts:
+            with pytest.raises(UsageError, match="there is no file"):
+                build(index, [corpus], model=walker(seed=seed), schema=schema, settings=options)
+            assert not (index / "versions").exists()
+            return
         report = build(index, [corpus], model=walker(seed=seed), schema=schema, settings=options)
 
         assert report.version is not None
