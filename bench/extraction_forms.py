@@ -52,7 +52,8 @@ _EXAMPLES = 4
 _LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"')
 #: The fragments of a JSON list in a grammar, as lines.
 _FRAGMENTS = {
-    "[": "", ",[": "\n", "]": "", '"]': "", '","': " | ", ',"': " | ", '"': "", "]}": "\n\n", '],"attributes":[': "\n\n",
+    "[": "", ",[": "\n", "]": "", '"]': "", '","': " | ", ',"': " | ", '"': "", "]}": "\n\n",
+    '],"attributes":[': "\n\n",
 }  # fmt: skip
 
 
