@@ -31,6 +31,7 @@ export function openKeyDialog(changed, reason = "") {
   const use = (secret) => {
     setKey(secret.trim());
     dialog.close();
+    dialog.remove(); // at once: the event of closing may come later than the answer that asks for a key again
     changed();
   };
   const form = h(
