@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -122,26 +123,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
     model = open_model(settings)
     try:
         texts = _passages(path, options.limit, settings, model)
-        scores = compare(texts, settings, schema, model)
+        scores = {}
+        shown = sys.stderr if options.json else sys.stdout
+        print(table_head(), file=shown, flush=True)
+        for name, score in compare(texts, settings, schema, model):
+            scores[name] = score
+            print(table_row(name, score), file=shown, flush=True)  # now: the next takes minutes
     finally:
         model.close()
     if options.json:
         print(json.dumps({name: score.row() for name, score in scores.items()}, indent=2))
-    else:
-        print(as_table(scores))
 
 
 def compare(
     texts: Sequence[str], settings: Settings, schema: GraphSchema, model: LanguageModel
-) -> dict[str, Score]:
+) -> Iterator[tuple[str, Score]]:
     """The four ways, one after another; the engine starts before the first is timed."""
     list(run_requests(model, [Request("warm up", model.chat_prompt("", "Hello"), 1)], 1))
-    return {
-        "free text": _one_call(texts, settings, schema, model, grammar=None),
-        "JSON schema": _one_call(texts, settings, schema, model, grammar=json_grammar(schema)),
-        "grounded": _grounded(texts, settings, schema, model),
-        "no model": _cooccurring(texts, settings),
-    }
+    yield "free text", _one_call(texts, settings, schema, model, grammar=None)
+    yield "JSON schema", _one_call(texts, settings, schema, model, grammar=json_grammar(schema))
+    yield "grounded", _grounded(texts, settings, schema, model)
+    yield "no model", _cooccurring(texts, settings)
 
 
 def forget_prompts(model: LanguageModel) -> None:
@@ -285,27 +287,28 @@ def json_grammar(schema: GraphSchema) -> str:
     )
 
 
-def as_table(scores: dict[str, Score]) -> str:
+def table_head() -> str:
     heads = (
         "unreadable", "facts", "out of schema", "ungrounded", "usable", "tokens", "tokens / usable",
         "seconds", "tokens / s",
     )  # fmt: skip
-    lines = [f"{'':12}" + "".join(f"{head:>17}" for head in heads)]
-    for name, score in scores.items():
-        row, facts = score.row(), max(1, score.facts)
-        cells = (
-            f"{score.unreadable} of {score.passages}",
-            score.facts,
-            f"{score.out_of_schema} ({score.out_of_schema / facts:.0%})",
-            f"{score.ungrounded} ({score.ungrounded / facts:.0%})",
-            score.usable,
-            score.output_tokens,
-            row["tokens_per_usable_fact"] or "-",
-            row["seconds"],
-            row["tokens_per_second"],
-        )
-        lines.append(f"{name:12}" + "".join(f"{cell!s:>17}" for cell in cells))
-    return "\n".join(lines)
+    return f"{'':12}" + "".join(f"{head:>17}" for head in heads)
+
+
+def table_row(name: str, score: Score) -> str:
+    row, facts = score.row(), max(1, score.facts)
+    cells = (
+        f"{score.unreadable} of {score.passages}",
+        score.facts,
+        f"{score.out_of_schema} ({score.out_of_schema / facts:.0%})",
+        f"{score.ungrounded} ({score.ungrounded / facts:.0%})",
+        score.usable,
+        score.output_tokens,
+        row["tokens_per_usable_fact"] or "-",
+        row["seconds"],
+        row["tokens_per_second"],
+    )
+    return f"{name:12}" + "".join(f"{cell!s:>17}" for cell in cells)
 
 
 def _passages(path: Path, limit: int, settings: Settings, model: LanguageModel) -> list[str]:

@@ -90,5 +90,5 @@ def test_whatever_the_model_says_grounded_facts_are_usable() -> None:
     assert grounded.usable > 0
     assert scores["no model"].usable == 1 + 12 * 3
     assert scores["no model"].calls == 0
-    table = script.as_table(scores)
-    assert len({len(line) for line in table.splitlines()}) == 1
+    rows = [script.table_head(), *(script.table_row(name, score) for name, score in scores.items())]
+    assert len({len(row) for row in rows}) == 1
