@@ -120,6 +120,13 @@ def community_tree(
     method = method or Method()
     backend = backend or select_backend("cpu")
     ordered = represent(graph, method, backend=backend, memory_limit=memory_limit)
+    return grown_tree(ordered, method, backend, memory_limit)
+
+
+def grown_tree(
+    ordered: OrderedGraph, method: Method, backend: Backend, memory_limit: int | None
+) -> CommunityTree:
+    """The tree of a graph of which no communities are known."""
     leaves = find_leaves(ordered, method, backend=backend, memory_limit=memory_limit)
     levels = community_levels(
         ordered.rows,

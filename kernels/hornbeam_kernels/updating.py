@@ -12,14 +12,13 @@ from hornbeam_kernels.communities import (
     CommunityTree,
     Graph,
     Method,
-    OrderedGraph,
     find_leaves,
+    grown_tree,
     represent,
 )
 from hornbeam_kernels.dual_perception import SCORE_DECIMALS, centroids
 from hornbeam_kernels.indexing import Labels, count_communities, renumber
 from hornbeam_kernels.signals import Signals
-from hornbeam_kernels.tree import community_levels
 
 NEW = -1
 """In place of a label: the entity was not there before."""
@@ -62,11 +61,11 @@ def update_tree(
         raise ValueError(f"lost must say of each old leaf whether it has lost a member: {len(touched)}")
     fresh = old[0] == NEW
     if fresh.all():
-        return _from_scratch(ordered, method, backend, memory_limit)
+        return grown_tree(ordered, method, backend, memory_limit)
     touched[_nearest_communities(ordered.rows, old[0], fresh, backend, memory_limit)] = True
     region = fresh | touched[old[0]]
     if region.all():
-        return _from_scratch(ordered, method, backend, memory_limit)
+        return grown_tree(ordered, method, backend, memory_limit)
     leaves = old[0].astype(np.int64)
     if region.any():
         part = ordered.part(region, backend)
@@ -78,21 +77,6 @@ def update_tree(
         else:
             level = _carried(levels[-1], level, region)
         levels.append(renumber(level))
-    return ordered.tree(levels, backend)
-
-
-def _from_scratch(
-    ordered: OrderedGraph, method: Method, backend: Backend, memory_limit: int | None
-) -> CommunityTree:
-    leaves = find_leaves(ordered, method, backend=backend, memory_limit=memory_limit)
-    levels = community_levels(
-        ordered.rows,
-        leaves,
-        members_per_cluster=method.members_per_cluster,
-        restarts=method.restarts,
-        seed=method.seed,
-        backend=backend,
-    )
     return ordered.tree(levels, backend)
 
 

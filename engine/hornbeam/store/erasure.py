@@ -11,18 +11,18 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from hornbeam.store.ledger_part import LedgerPart
 from hornbeam.store.segments import read_segment, segment_rows, write_segment
 
 #: Kinds of results whose failures are kept under the same key.
 _WITH_FAILURES = ("extraction", "verification")
 
 
-class Erasure:
+class Erasure(LedgerPart):
     """Of an open ledger, by its writer. Every step may be repeated after a stop.
 
     Args:
-        execute: a statement and its values → the rows; the ledger's own, so that its transactions hold.
-        execute_many: a statement for many rows of values.
+        execute, execute_many: as of every part.
         segments: folder of the segments.
         format_version: of segments.
     """
@@ -34,8 +34,7 @@ class Erasure:
         segments: Path,
         format_version: int,
     ) -> None:
-        self._execute = execute
-        self._execute_many = execute_many
+        super().__init__(execute, execute_many)
         self._segments = segments
         self._format = format_version
 

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
+
+from hornbeam.store.ledger_part import LedgerPart
 
 _ROWS_AT_ONCE = 1000
 
 
-class Filling:
-    """Of an open ledger, by its writer. What the ledger has stays.
-
-    Args:
-        execute: a statement and its values → the rows; the ledger's own, so that its transactions hold.
-        execute_many: a statement and its values, row by row.
-    """
-
-    def __init__(
-        self,
-        execute: Callable[[str, Sequence[Any]], list[tuple[Any, ...]]],
-        execute_many: Callable[[str, Iterable[Sequence[Any]]], None],
-    ) -> None:
-        self._execute = execute
-        self._execute_many = execute_many
+class Filling(LedgerPart):
+    """Of an open ledger, by its writer. What the ledger has stays."""
 
     def layout(self) -> list[tuple[str, list[str], list[str]]]:
         """(table, its columns, those of its key in order) of every table."""

@@ -3,8 +3,9 @@ deleted from it; part of the ledger."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable
+
+from hornbeam.store.ledger_part import LedgerPart
 
 PLACE_TABLES = """
 CREATE TABLE IF NOT EXISTS roots (
@@ -21,21 +22,8 @@ CREATE TABLE IF NOT EXISTS deleted (
 ANYWHERE = ""
 
 
-class Places:
-    """The places in an open ledger.
-
-    Args:
-        execute: a statement and its values → the rows; the ledger's own, so that its transactions hold.
-        execute_many: a statement and its values, row by row.
-    """
-
-    def __init__(
-        self,
-        execute: Callable[[str, Sequence[Any]], list[tuple[Any, ...]]],
-        execute_many: Callable[[str, Iterable[Sequence[Any]]], None],
-    ) -> None:
-        self._execute = execute
-        self._execute_many = execute_many
+class Places(LedgerPart):
+    """The places in an open ledger."""
 
     def roots(self) -> list[tuple[str, str, str]]:
         """(place, pattern, as given), in the order in which the index met them."""

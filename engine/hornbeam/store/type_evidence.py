@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from hornbeam.store.ledger_part import LedgerPart
 
 EVIDENCE_TABLES = """
 CREATE TABLE IF NOT EXISTS type_traces (
@@ -28,21 +29,8 @@ class TypeTraces:
     surfaces: tuple[str, ...]  # what was said to be of it, the most frequent
 
 
-class TypeEvidence:
-    """The proposals in an open ledger.
-
-    Args:
-        execute: a statement and its values → the rows; the ledger's own, so that its transactions hold.
-        execute_many: a statement for many rows of values.
-    """
-
-    def __init__(
-        self,
-        execute: Callable[[str, Sequence[Any]], list[tuple[Any, ...]]],
-        execute_many: Callable[[str, Iterable[Sequence[Any]]], None],
-    ) -> None:
-        self._execute = execute
-        self._execute_many = execute_many
+class TypeEvidence(LedgerPart):
+    """The proposals in an open ledger."""
 
     def replace_proposals(self, schema: str, proposals: Iterable[str]) -> None:
         """What is proposed to a schema now; both as JSON."""
