@@ -183,11 +183,11 @@ def _found_rows(chunk: ChunkInput) -> Iterator[tuple[str, dict[str, Any]]]:
     unasked = ([None] * len(chunk.extraction.relations), [None] * len(chunk.extraction.attributes))
     of_relations, of_attributes = chunk.verdicts or unasked
     for relation, verified in zip(chunk.extraction.relations, of_relations, strict=True):
-        head = chunk.extraction.entities[relation.head]
+        ends = (chunk.extraction.entities[end] for end in (relation.head, relation.tail))
         yield "found_relations", of_chunk | {
             "head_name": identities[relation.head], "type": relation.type,
             "tail_name": identities[relation.tail], "confidence": relation.confidence,
-            "sentence": sentences.around(*head.spans[0]) if head.spans else "",
+            "sentence": sentences.with_both(*(end.spans for end in ends)),
             # An import may say something of a thing and itself; two names that are one thing do not.
             "loop": relation.head == relation.tail, "verified": verified,
         }  # fmt: skip
@@ -266,6 +266,18 @@ class Sentences:
         gaps = [match.span() for match in _SENTENCE_END.finditer(text)]
         self._starts = [0, *(end for _, end in gaps)]  # of sentences
         self._ends = [*(start for start, _ in gaps), len(text)]
+
+    def with_both(self, heads: Sequence[tuple[int, int]], tails: Sequence[tuple[int, int]]) -> str:
+        """The first sentence in which one of `heads` and one of `tails` begin; without such a one that around
+        the first of `heads`, or nothing where there is none.
+
+        Args:
+            heads, tails: spans, ascending.
+        """
+        theirs = {bisect_right(self._starts, start) for start, _ in tails}
+        shared = (span for span in heads if bisect_right(self._starts, span[0]) in theirs)
+        span = next(shared, heads[0] if heads else None)
+        return self.around(*span) if span else ""
 
     def around(self, start: int, end: int) -> str:
         """The sentence (or sentences) that hold a span, white space as single blanks, cut to a bound."""

@@ -1,4 +1,5 @@
 import random
+import re
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -215,6 +216,25 @@ def test_the_sentence_around_a_span(name: str, expected: str) -> None:
     text = "Here is one. … split. Is two there? 这是三。这是四\n\nEnd"
     start = text.index(name)
     assert Sentences(text).around(start, start + len(name)) == expected
+
+
+@pytest.mark.parametrize(
+    ("head", "tail", "expected"),
+    [
+        ("Ada", "Bob", "Then Ada met Bob."),  # not her first sentence
+        ("Bob", "Ada", "Then Ada met Bob."),
+        ("Ada", "Cleo", "Ada slept."),  # never together: where the head stands first
+        ("Dora", "Ada", ""),  # an import may name what stands nowhere
+        ("Ada", "Dora", "Ada slept."),
+    ],
+)
+def test_a_fact_is_described_by_a_sentence_with_both_its_ends(head: str, tail: str, expected: str) -> None:
+    text = "Ada slept. Cleo sang. Then Ada met Bob. Ada and Bob left."
+    places = {
+        name: [match.span() for match in re.finditer(name, text)] for name in ("Ada", "Bob", "Cleo", "Dora")
+    }
+
+    assert Sentences(text).with_both(places[head], places[tail]) == expected
 
 
 def test_a_long_sentence_is_cut() -> None:
