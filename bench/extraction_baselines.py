@@ -1,6 +1,6 @@
 """What the grammars are worth: four ways to extract, same passages, same model, one table.
 
-    hornbeam bench extraction-baselines [PATH] --limit 40 [--schema general] [--json]
+    hornbeam bench extraction-baselines [PATH] --limit 40 [--schema general] [--only WAY,WAY] [--json]
 
 free text     the schema and an example in the prompt, JSON asked for, whatever comes is parsed
 JSON schema   the same prompt, an answer of that form enforced: types from a list, names any string
@@ -40,6 +40,7 @@ from hornbeam.schema import GraphSchema, load_schema
 from hornbeam.schema.describe import entity_lines, relation_lines
 from hornbeam.settings import Settings, load_settings
 
+WAYS = ("free text", "JSON schema", "grounded", "no model")
 _DEMO = Path(__file__).parent.parent / "examples" / "corpus"
 _INSTRUCTIONS = """\
 You turn a text into a knowledge graph. List the facts that the text states, each as [head, head type, \
@@ -114,8 +115,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("path", nargs="?", type=Path, metavar="PATH", help="default: the demo corpus")
     parser.add_argument("--limit", type=int, default=40, help="passages (default 40)")
     parser.add_argument("--schema", default="general", help="a seed schema or a file")
+    parser.add_argument("--only", metavar="WAY,WAY", help=f"of {', '.join(WAYS)} (default: all)")
     parser.add_argument("--json", action="store_true", help="one JSON document")
     options = parser.parse_args(arguments)
+    ways = [way.strip() for way in options.only.split(",")] if options.only else WAYS
+    if unknown := [way for way in ways if way not in WAYS]:
+        parser.error(f"--only: '{unknown[0]}' is not one of {', '.join(WAYS)}")
     path = options.path or _DEMO
     if not path.exists():
         raise UsageError(f"{path} does not exist: name a PATH (the demo corpus is in the checkout alone)")
@@ -126,7 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         scores = {}
         shown = sys.stderr if options.json else sys.stdout
         print(table_head(), file=shown, flush=True)
-        for name, score in compare(texts, settings, schema, model):
+        for name, score in compare(texts, settings, schema, model, ways):
             scores[name] = score
             print(table_row(name, score), file=shown, flush=True)  # now: the next takes minutes
     finally:
@@ -136,14 +141,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def compare(
-    texts: Sequence[str], settings: Settings, schema: GraphSchema, model: LanguageModel
+    texts: Sequence[str],
+    settings: Settings,
+    schema: GraphSchema,
+    model: LanguageModel,
+    ways: Sequence[str],
 ) -> Iterator[tuple[str, Score]]:
-    """The four ways, one after another; the engine starts before the first is timed."""
+    """Those of `WAYS`, one after another; the engine starts before the first is timed."""
     list(run_requests(model, [Request("warm up", model.chat_prompt("", "Hello"), 1)], 1))
-    yield "free text", _one_call(texts, settings, schema, model, grammar=None)
-    yield "JSON schema", _one_call(texts, settings, schema, model, grammar=json_grammar(schema))
-    yield "grounded", _grounded(texts, settings, schema, model)
-    yield "no model", _cooccurring(texts, settings)
+    for way in ways:
+        match way:
+            case "free text":
+                yield way, _one_call(texts, settings, schema, model, grammar=None)
+            case "JSON schema":
+                yield way, _one_call(texts, settings, schema, model, grammar=json_grammar(schema))
+            case "grounded":
+                yield way, _grounded(texts, settings, schema, model)
+            case _:
+                yield way, _cooccurring(texts, settings)
 
 
 def forget_prompts(model: LanguageModel) -> None:
