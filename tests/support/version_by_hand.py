@@ -83,6 +83,17 @@ class HashedWords:
         return vector
 
 
+class ListeningWords(HashedWords):
+    """Keeps the texts that it was asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def encode(self, texts: Any, *, batch_size: int = 64) -> NDArray[np.float32]:
+        self.asked.extend(texts)
+        return super().encode(texts, batch_size=batch_size)
+
+
 def write_tables(directory: Path, rows: Mapping[str, Sequence[Any]]) -> Path:
     """Write every table, with zero rows where none are given; returns the version directory."""
     (directory / "tables").mkdir(parents=True)

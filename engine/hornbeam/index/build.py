@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,23 +14,16 @@ from hornbeam.errors import StoreError
 from hornbeam.index.adjacency import write_adjacency
 from hornbeam.index.carried_rows import CarriedRows
 from hornbeam.index.embedder import TextEmbedder
+from hornbeam.index.encoding import Encoding, Texts
 from hornbeam.index.lexical import build_lexical, has_words, update_lexical
 from hornbeam.index.rows import Links, MappedTable, write_rows
 from hornbeam.index.texts import chunk_text, community_text, entity_text, triple_text
-from hornbeam.index.vectors import VECTOR_KINDS, VectorIndex, write_vectors
+from hornbeam.index.vectors import VECTOR_KINDS, write_vectors
 from hornbeam.index.walk import write_walk
 from hornbeam.settings import EmbedderSettings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-#: Texts encoded at once: enough to sort by length, few enough to bound the memory and to tell of progress.
-_ENCODE_BLOCK = 1024
-#: Rows whose vectors are taken over at once.
-_TAKEN_AT_ONCE = 16_384
-
-#: The texts of a kind: of the rows that it is given, ascending, or all of them.
-Texts = Callable[["NDArray[np.int64] | None"], Iterator[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +92,16 @@ def build_indexes(
     }
     for kind, table in VECTOR_KINDS.items():
         like = None if carried is None else carried.vectors(kind)
+        path = version_directory / "vectors" / f"{kind}.faiss"
+        encoding = Encoding(
+            texts[kind], embedder, settings.batch_size, path.with_suffix(".texts"), on_encoded
+        )
         if kind == "entities" and entity_vectors is not None:
             batches: Iterable[NDArray[np.float32]] = [entity_vectors]
         elif carried is None or like is None:
-            batches = _encoded(texts[kind](None), embedder, settings.batch_size, on_encoded)
+            batches = encoding.of(np.arange(counts[table]))
         else:
-            before = carried.before(kind)
-            batches = _taken_over(before, like, texts[kind], embedder, settings.batch_size, on_encoded)
-        path = version_directory / "vectors" / f"{kind}.faiss"
+            batches = encoding.beside(carried.before(kind), like)
         write_vectors(path, batches, counts[table], embedder.dimension, like if near else None)
         lap(f"vectors.{kind}")
     return IndexReport(counts, seconds)
@@ -121,39 +115,6 @@ def _write_words(kind: str, texts: Texts, version_directory: Path, carried: Carr
     else:
         before = carried.chunks if kind == "chunks" else carried.written
         update_lexical(before, texts, earlier, target)
-
-
-def _taken_over(
-    before: NDArray[np.int64],
-    earlier: VectorIndex,
-    texts: Texts,
-    embedder: TextEmbedder,
-    batch_size: int,
-    on_encoded: Callable[[int], None],
-) -> Iterator[NDArray[np.float32]]:
-    """The vectors of rows [n]: those of `earlier` where `before` says which, the others encoded."""
-    missing = np.flatnonzero(before < 0)
-    encoded = [np.zeros((0, embedder.dimension), np.float32)]
-    if len(missing):
-        encoded += _encoded(texts(missing), embedder, batch_size, on_encoded)
-    new = np.concatenate(encoded)
-    for start in range(0, len(before), _TAKEN_AT_ONCE):
-        some = before[start : start + _TAKEN_AT_ONCE]
-        there = some >= 0
-        vectors = np.empty((len(some), embedder.dimension), np.float32)
-        vectors[there] = earlier.rows(some[there])
-        first = int(np.searchsorted(missing, start))
-        vectors[~there] = new[first : first + int((~there).sum())]
-        yield vectors
-        on_encoded(int(there.sum()))
-
-
-def _encoded(
-    texts: Iterator[str], embedder: TextEmbedder, batch_size: int, on_encoded: Callable[[int], None]
-) -> Iterator[NDArray[np.float32]]:
-    while block := list(islice(texts, _ENCODE_BLOCK)):
-        yield embedder.encode(block, batch_size=batch_size)
-        on_encoded(len(block))
 
 
 class VersionTexts:
@@ -195,10 +156,11 @@ class VersionTexts:
         import pyarrow as pa
 
         names = self.entities.arrow("name")
-        for batch in self.relations.batches("head_row", "type", "tail_row", rows=rows):
+        for batch in self.relations.batches("head_row", "type", "tail_row", "description", rows=rows):
             heads, tails = (names.take(pa.array(batch[row])).to_pylist() for row in ("head_row", "tail_row"))
-            for head, kind, tail in zip(heads, batch["type"], tails, strict=True):
-                yield triple_text(head, kind, tail)
+            facts = zip(heads, batch["type"], tails, batch["description"], strict=True)
+            for head, kind, tail, sentence in facts:
+                yield triple_text(head, kind, tail, sentence)
 
     def community_texts(self, rows: NDArray[np.int64] | None = None) -> Iterator[str]:
         for batch in self.communities.batches("name", "keywords", "summary", rows=rows):

@@ -17,6 +17,7 @@ import numpy as np
 
 from hornbeam.errors import StoreError
 from hornbeam.index.rows import MappedTable
+from hornbeam.index.texts import tells_nothing
 from hornbeam.index.vectors import VECTOR_KINDS, VectorIndex
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ class CarriedRows:
         for row in ("head_row", "tail_row"):
             # The id says which entities; their names are to be the same, too.
             same &= self.names[now.array(row)] == _taken(earlier.array(row), place)
+        told = _told_by_sentence(now)
+        same &= ~told | self._same_mapped(now, earlier, np.where(told, place, -1), ("description",))
         return np.where(same, place, -1)
 
     @cached_property
@@ -149,6 +152,16 @@ class CarriedRows:
         self, now: MappedTable, earlier: MappedTable, place: NDArray[np.int64], columns: tuple[str, ...]
     ) -> NDArray[np.bool_]:
         return _equal({column: now.column(column) for column in columns}, earlier, place)
+
+
+def _told_by_sentence(relations: MappedTable) -> NDArray[np.bool_]:
+    """Facts whose text is their description."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    types = relations.distinct("type")
+    silent = pa.array([kind for kind in types if tells_nothing(kind)], pa.string())
+    return _booleans(pc.is_in(relations.arrow("type"), value_set=silent))
 
 
 #: Between the words of a list that are compared as one text: a control character, which no name holds.

@@ -1,7 +1,7 @@
 """What is embedded and lexically indexed for each kind of thing.
 
 entity      "Marie Curie (person). Polish physicist. birth year: 1867; field: physics"
-triple      "Marie Curie born in Warsaw"
+triple      "Marie Curie born in Warsaw"; where the relation tells nothing, the sentence that states it
 chunk       its text, after the document's title where the text does not start with it
 community   "Radioactivity research. radium, polonium, Curie. <summary>"
 """
@@ -19,6 +19,8 @@ ATTRIBUTES_PER_ENTITY = 4
 #: Characters of one attribute value and of a description; the embedder reads about a thousand.
 VALUE_CHARACTERS = 80
 DESCRIPTION_CHARACTERS = 400
+#: Relations, in words, that say no more of two things than that they have to do with each other.
+TELL_NOTHING = frozenset({"occurs with", "related to"})
 
 
 @lru_cache(maxsize=1 << 12)
@@ -74,8 +76,20 @@ def entity_texts(entities: Iterable[Entity], attributes: Mapping[str, Sequence[A
     ]
 
 
-def triple_text(head: str, relation_type: str, tail: str) -> str:
-    return f"{head} {relation_words(relation_type)} {tail}"
+def triple_text(head: str, relation_type: str, tail: str, sentence: str = "") -> str:
+    """What a fact says.
+
+    Args:
+        sentence: the fact's description. Where the relation tells nothing, it is what there is to know.
+    """
+    stated = f"{head} {relation_words(relation_type)} {tail}"
+    if not sentence or not tells_nothing(relation_type):
+        return stated
+    return sentence if head in sentence and tail in sentence else f"{stated}. {sentence}"
+
+
+def tells_nothing(relation_type: str) -> bool:
+    return relation_words(relation_type) in TELL_NOTHING
 
 
 def chunk_text(title: str, source: str, text: str) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -120,12 +121,7 @@ def write_vectors(
     if not rows:
         faiss.write_index(build_index(np.zeros((0, dimension), np.float32)), str(path))
         return
-    gathered_path = path.with_suffix(".part")
-    try:
-        _reserve(gathered_path, 4 * rows * dimension)
-        gathered: NDArray[np.float32] = np.memmap(
-            gathered_path, mode="r+", dtype=np.float32, shape=(rows, dimension)
-        )
+    with mapped_rows(path.with_suffix(".part"), rows, dimension) as gathered:
         filled = 0
         for batch in batches:
             gathered[filled : filled + len(batch)] = batch
@@ -137,8 +133,16 @@ def write_vectors(
         else:
             index = build_scanned_index(gathered, like=like.index if like is not None else None)
         faiss.write_index(index, str(path))
+
+
+@contextmanager
+def mapped_rows(path: Path, rows: int, dimension: int) -> Iterator[NDArray[np.float32]]:
+    """Room for float32 [rows, dimension], rows at least one, in a file that is gone afterwards."""
+    try:
+        _reserve(path, 4 * rows * dimension)
+        yield np.memmap(path, mode="r+", dtype=np.float32, shape=(rows, dimension))
     finally:
-        gathered_path.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
 
 
 def _reserve(path: Path, size: int) -> None:

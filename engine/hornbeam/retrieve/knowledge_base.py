@@ -130,8 +130,10 @@ class KnowledgeBase:
         return int(self.heads[relation]), self.relations.text("type", relation), int(self.tails[relation])
 
     def triple_text(self, relation: int) -> str:
+        """As it was embedded: "Marie Curie born in Warsaw"."""
         head, relation_type, tail = self.triple(relation)
-        return triple_text(self.entity_name(head), relation_type, self.entity_name(tail))
+        sentence = self.relations.text("description", relation)
+        return triple_text(self.entity_name(head), relation_type, self.entity_name(tail), sentence)
 
     def entity_text(self, entity: int) -> str:
         """As it was embedded: "Marie Curie (person). <description>. birth year: 1867"."""

@@ -11,7 +11,7 @@ from hornbeam.index.rows import Links, MappedTable
 from hornbeam.index.texts import entity_texts, triple_text
 from hornbeam.index.vectors import VectorIndex
 from hornbeam.settings import EmbedderSettings
-from support.version_by_hand import ENTITIES, RELATIONS, HashedWords, small_rows, write_tables
+from support.version_by_hand import ENTITIES, RELATIONS, HashedWords, ListeningWords, small_rows, write_tables
 
 
 def test_row_numbers_replace_identifiers(version: Path) -> None:
@@ -33,6 +33,26 @@ def test_every_vector_belongs_to_the_row_of_its_text(version: Path) -> None:
     index = VectorIndex.open(version / "vectors" / "triples.faiss", 3, 64)
     for row, vector in enumerate(embedder.encode(triples)):
         assert index.search(vector, 1)[0].tolist() == [row]
+
+
+def test_facts_of_one_sentence_are_encoded_once(tmp_path: Path) -> None:
+    sentence = "Marie Curie, Warsaw and Poland."
+    rows = small_rows()
+    rows["relations"] = [
+        replace(relation, type="occurs_with", description=sentence) for relation in rows["relations"]
+    ]
+    directory = write_tables(tmp_path / "version", rows)
+    embedder = ListeningWords()
+    done: list[int] = []
+
+    build_indexes(directory, embedder, EmbedderSettings(), on_encoded=done.append)
+
+    other = f"Marie Curie occurs with polonium. {sentence}"
+    assert [text for text in embedder.asked if sentence in text] == [sentence, other]
+    index = VectorIndex.open(directory / "vectors" / "triples.faiss", 3, HashedWords.dimension)
+    assert np.array_equal(index.rows(np.arange(3)), HashedWords().encode([sentence, sentence, other]))
+    assert sum(done) == sum(len(rows[table]) for table in ("entities", "relations", "chunks", "communities"))
+    assert not list((directory / "vectors").glob("*.texts"))
 
 
 def test_links_are_sorted_by_confidence_and_hold_the_spans(tmp_path: Path) -> None:

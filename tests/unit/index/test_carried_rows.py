@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from hornbeam.index.build import build_indexes
 from hornbeam.index.carried_rows import CarriedRows
 from hornbeam.records import Attribute, Chunk, Community, Document, Entity, Relation
 from hornbeam.settings import EmbedderSettings
-from support.version_by_hand import HashedWords, small_rows, write_tables
+from support.version_by_hand import HashedWords, ListeningWords, small_rows, write_tables
 
 Rows = dict[str, list[Any]]
 
@@ -56,6 +55,9 @@ EDITS: dict[str, Callable[[Rows], None]] = {
     "an attribute more": add("attributes", Attribute("a0", "e1", "birth_year", "1867", 0.9)),
     "no attribute": lambda rows: rows.update(attributes=[], attribute_evidence=[]),
     "a relation more": add("relations", Relation("r0", "e3", "holds", "e2", 1.0, 0.5, "")),
+    "a relation that tells nothing": change("relations", 1, type="related_to", description="Warsaw, Poland."),
+    "another sentence": change("relations", 1, type="related_to", description="Poland has Warsaw."),
+    "another description": change("relations", 2, description="She found it."),
     "no relation": lambda rows: rows.update(relations=[], relation_evidence=[]),
     "nothing": lambda rows: rows.update({name: [] for name in rows}),
     "another text": change("chunks", 0, text="Radium is an element."),
@@ -112,6 +114,8 @@ def test_what_is_taken_over_makes_no_difference(names: list[str], backwards: boo
     [
         ("another name", "entities", [0]),
         ("another name", "triples", [0, 2]),
+        ("a relation that tells nothing", "triples", [1]),
+        ("another description", "triples", []),
         ("another value", "entities", [0]),
         ("another value", "written", []),
         ("an alias more", "written", [0]),
@@ -136,23 +140,25 @@ def test_only_new_texts_are_encoded(tmp_path: Path) -> None:
     EDITS["another text"](now)
     EDITS["another summary"](now)
     directory = write_tables(tmp_path / "now", now)
-    asked: list[str] = []
-
-    class Listening(HashedWords):
-        def encode(self, texts: Any, *, batch_size: int = 64) -> NDArray[np.float32]:
-            asked.extend(texts)
-            return super().encode(texts, batch_size=batch_size)
-
+    embedder = ListeningWords()
     build_indexes(
         directory,
-        Listening(),
+        embedder,
         EmbedderSettings(),
         carried=CarriedRows(earlier, directory, HashedWords.dimension),
     )
-    assert asked == [
+    assert embedder.asked == [
         "Radium pioneers\nRadium is an element.",
         "Discovery. polonium. It says more",
     ]
+
+
+def test_another_sentence_of_a_relation_that_tells_nothing_is_another_text(tmp_path: Path) -> None:
+    before, now = small_rows(), small_rows()
+    EDITS["a relation that tells nothing"](before)
+    EDITS["another sentence"](now)
+
+    assert np.flatnonzero(compare(tmp_path, before, now).triples < 0).tolist() == [1]
 
 
 def test_rows_are_compared_a_few_at_a_time_wherever_they_were(

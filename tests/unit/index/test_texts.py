@@ -1,3 +1,5 @@
+import pytest
+
 from hornbeam.index.texts import (
     chunk_text,
     community_text,
@@ -32,6 +34,17 @@ def test_an_entity_is_its_name_type_description_and_best_attributes() -> None:
 
 def test_a_triple_is_a_sentence_without_punctuation() -> None:
     assert triple_text("Warsaw", "capital_of", "Poland") == "Warsaw capital of Poland"
+    assert triple_text("Warsaw", "capital_of", "Poland", "Warsaw is large.") == "Warsaw capital of Poland"
+
+
+@pytest.mark.parametrize("relation", ["occurs_with", "occursWith", "related_to"])
+def test_where_a_relation_tells_nothing_the_sentence_is_the_fact(relation: str) -> None:
+    sentence = "Marie Curie was born in Warsaw."
+    words = relation_words(relation)
+
+    assert triple_text("Marie Curie", relation, "Warsaw", sentence) == sentence
+    assert triple_text("Curie", relation, "Paris", sentence) == f"Curie {words} Paris. {sentence}"
+    assert triple_text("Curie", relation, "Paris") == f"Curie {words} Paris"
 
 
 def test_a_title_leads_its_chunk_unless_it_says_nothing_new() -> None:
