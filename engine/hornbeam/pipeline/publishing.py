@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import hornbeam
 from hornbeam.extract.stages import GRAMMAR_VERSION
 from hornbeam.index.embedder import Embedder, TextEmbedder
+from hornbeam.index.hashed_embedder import HashedEmbedder
+from hornbeam.index.kept_vectors import KeptVectors, forget_vectors
 from hornbeam.llm.opening import server_urls
 from hornbeam.llm.protocol import LanguageModel
 from hornbeam.organise.fact_names import names_from_facts
@@ -98,6 +100,12 @@ class Publisher:
             shutil.rmtree(building, ignore_errors=True)
             raise
 
+    def _keeping(self) -> TextEmbedder:
+        """The embedder, its vectors kept for a run that goes on from a stop, unless they cost nothing."""
+        if isinstance(self.embedder, HashedEmbedder):
+            return self.embedder
+        return KeptVectors(self.embedder, self.index, self.progress.say)
+
     def _base(self) -> Version | None:
         """The current version, if what this one is made with has made it, too."""
         version_id = current_version_id(self.index)
@@ -135,6 +143,7 @@ class Publisher:
             version_id = version_identity(building, inputs=inputs)
             manifest = self._manifest(inputs, gates, consolidated, communities)
             version = publish_version(self.index, building, version_id, manifest)
+            forget_vectors(self.index)
             if all_passed(version):
                 promote(self.index, version_id)
             # After the swap: what readers opened before is not the newest any more.
@@ -203,7 +212,7 @@ class Publisher:
                 graph = read_graph(
                     tables,
                     self.schema,
-                    self.embedder,
+                    self._keeping(),
                     self.settings.embedder.batch_size,
                     self._advancing(stage),
                     rows,
@@ -308,7 +317,7 @@ class Publisher:
             with self.progress.stage("index", texts, "texts") as stage:
                 built = build_indexes(
                     building,
-                    self.embedder,
+                    self._keeping(),
                     self.settings.embedder,
                     entity_vectors=graph.entity_vectors,
                     carried=rows,

@@ -17,6 +17,7 @@ from typing import Any
 
 from hornbeam.errors import StoreError
 from hornbeam.extract.result import ChunkExtraction
+from hornbeam.index.kept_vectors import forget_vectors
 from hornbeam.pipeline.graph_inputs import portions
 from hornbeam.pipeline.recipe import Recipe
 from hornbeam.pipeline.text_recipe import text_recipe
@@ -93,6 +94,7 @@ def purge(index: Path, ledger: Ledger, progress: Progress) -> Purged:
     # Made again by the next build, of what the new segments hold.
     if (index / "staged").exists():
         shutil.rmtree(index / "staged")
+    forget_vectors(index)
     for damaged in index.glob("damaged-*"):  # ledgers that a repair has replaced
         shutil.rmtree(damaged)
     if not ledger.erasure.rewrite_ledger():
