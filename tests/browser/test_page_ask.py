@@ -13,7 +13,7 @@ from support.scripted_model import ScriptedModel
 from support.serving import QUESTION, running
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
 HOSTILE = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script> [1].'
 
@@ -151,3 +151,39 @@ def test_a_server_with_keys_asks_for_one(
             page.evaluate("Object.keys(localStorage).some((one) => localStorage[one].startsWith('hb_'))")
             is False
         )
+
+
+def test_a_question_is_typed_before_the_scripts_are_there(browser: Browser, index: Path) -> None:
+    with running(index) as (url, _), watched_page(browser, url) as page:
+        held: list[Route] = []
+        page.route("**/hornbeam.js", lambda route: held.append(route))
+        page.goto(url, wait_until="commit")
+        field = page.locator("#question")
+        field.type("What did Curie ")
+        assert page.locator(".send").is_disabled()
+        assert len(held) == 1
+        held[0].continue_()
+        page.locator(".send:not([disabled])").wait_for()
+        assert page.evaluate("document.activeElement.id") == "question"
+        page.keyboard.type("discover in Warsaw?")
+        assert field.input_value() == "What did Curie discover in Warsaw?"
+        page.keyboard.press("Enter")
+        page.locator(".exchange .question").get_by_text("What did Curie discover in Warsaw?").wait_for()
+        assert field.input_value() == ""
+
+
+def test_the_field_does_not_flash_under_another_address(browser: Browser, index: Path) -> None:
+    with running(index) as (url, _), watched_page(browser, url) as page:
+        held: list[Route] = []
+        page.route("**/hornbeam.js", lambda route: held.append(route))
+        page.goto(f"{url}/#/versions", wait_until="commit")
+        page.locator("#question").wait_for(state="attached")
+        assert not page.locator("#question").is_visible()
+        while not held:
+            page.wait_for_timeout(20)
+        held[0].continue_()
+        page.wait_for_selector("main.view-versions")
+        page.goto(f"{url}/#/ask")  # from there the field is one of its own, and empty
+        page.locator(".send:not([disabled])").wait_for()
+        assert page.locator("#question").count() == 1
+        assert page.locator("#question").input_value() == ""

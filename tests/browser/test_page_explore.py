@@ -69,3 +69,30 @@ def test_an_entity_is_found_while_it_is_typed(browser: Browser, index: Path) -> 
         assert page.url.endswith("#/explore/entity/e2")
         page.get_by_role("button", name="Marie Curie").click()
         page.get_by_role("heading", name="Marie Curie").wait_for()
+
+
+_SLOW_FRAMES = """window.requestAnimationFrame = (told) => setTimeout(() => told(performance.now()), 70);
+    window.cancelAnimationFrame = clearTimeout;"""
+
+
+def test_links_and_names_are_left_out_while_a_slow_picture_is_moved(browser: Browser, index: Path) -> None:
+    hidden = """() => ['edges', 'labels', 'nodes'].map(
+        (layer) => getComputedStyle(document.querySelector(`.sigma-${layer}`)).visibility)"""
+    with running(index) as (url, _), watched_page(browser, url) as page:
+        page.add_init_script(_SLOW_FRAMES)
+        page.goto(f"{url}/#/explore/entity/e1")
+        page.get_by_role("heading", name="Marie Curie").wait_for()
+        page.wait_for_selector(".sigma-mouse")
+        box = page.locator(".graph").bounding_box()
+        assert box is not None
+        left, top = box["x"] + box["width"] / 2 + 60, box["y"] + box["height"] / 2 + 60
+        assert page.evaluate(hidden) == ["visible"] * 3
+        page.mouse.move(left, top)
+        page.mouse.down()
+        for step in range(400):
+            page.mouse.move(left + step % 20, top + step % 10)
+            if page.evaluate(hidden) != ["visible"] * 3:
+                break
+        assert page.evaluate(hidden) == ["hidden", "hidden", "visible"]
+        page.mouse.up()
+        assert page.evaluate(hidden) == ["visible"] * 3

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hornbeam.serve.access import identify
 from hornbeam.serve.failures import CLIENT_GONE, failure
-from hornbeam.serve.page_routes import headers_of_page
+from hornbeam.serve.page_routes import headers_of_page, is_page
 from hornbeam.serve.server import Server
 from hornbeam.serve.streams import ClientGone
 
@@ -49,7 +49,6 @@ class Frame:
         state["request_id"] = request_id
         tracing = self._server.tracing
         span = state["span"] = tracing.begin(Headers(scope=scope))
-        page_headers = headers_of_page(scope["path"])
 
         async def framed_send(message: Message) -> None:
             nonlocal status
@@ -57,7 +56,7 @@ class Frame:
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
                 headers["X-Request-Id"] = request_id
-                headers.update(_HEADERS | page_headers)
+                headers.update(_HEADERS | headers_of_page(scope["path"], status))
             await send(message)
 
         try:
@@ -104,7 +103,7 @@ class Frame:
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length) > self._server.settings.serve.body_bytes:
             return failure(413, _too_large(self._server))
-        if scope["path"] in _OPEN or headers_of_page(scope["path"]):
+        if scope["path"] in _OPEN or is_page(scope["path"]):
             return None
         try:
             address = (scope.get("client") or ("unknown",))[0]

@@ -8,6 +8,7 @@ import { openHelp, openKeyDialog } from "./dialogs.js";
 import { told } from "./notices.js";
 import { askView } from "./ask/view.js";
 import { exploreView } from "./explore/view.js";
+import { libraries } from "./explore/graph.js";
 import { buildsView } from "./operate/builds.js";
 import { versionsView } from "./operate/versions.js";
 import { schemaView } from "./operate/schema.js";
@@ -26,8 +27,10 @@ function show() {
   leave = () => {};
   const { view, rest } = place();
   document.title = `${t(view)} – Hornbeam`;
+  document.documentElement.dataset.view = view;
   drawFrame(view);
-  replace(main);
+  // What index.html has in it is taken over by the view that it is of.
+  if (view !== "ask" || !session.index || !main.querySelector(".is-waiting")) replace(main);
   main.className = `view view-${view}`;
   if (!session.index) {
     main.append(h("p", { class: "empty" }, t("noIndexes")));
@@ -118,4 +121,5 @@ addEventListener("keydown", (event) => {
 
 setLanguage(language());
 startTheme();
+if (place().view === "explore") libraries().catch(() => {}); // the view says so itself, where they do not come
 start();

@@ -8,6 +8,9 @@ import { announce, told } from "../notices.js";
 import { exchange } from "./exchange.js";
 
 const STARTERS = 5;
+// As index.html has it, empty.
+const standing = document.querySelector(".ask.is-waiting").cloneNode(true);
+standing.querySelector("textarea").value = "";
 // Of each index, as long as the page is open.
 const conversations = new Map();
 
@@ -15,43 +18,35 @@ export function askView(main) {
   const index = session.name;
   if (!conversations.has(index)) conversations.set(index, []);
   const turns = conversations.get(index);
-  const thread = h("div", { class: "thread" });
-  const starters = h("div", { class: "starters" });
-  const field = h("textarea", {
-    id: "question",
-    rows: 1,
-    maxlength: 4000,
-    "data-first": true,
-    "aria-label": t("askTitle"),
-    oninput: () => grow(field),
-    onkeydown: (event) => {
-      if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
-        event.preventDefault();
-        submit();
-      }
-    },
+  // The field may have been typed into before the scripts were there: its element is not replaced.
+  const waiting = main.querySelector(".ask.is-waiting");
+  const ask = waiting ?? standing.cloneNode(true);
+  ask.classList.remove("is-waiting");
+  const part = (selector) => ask.querySelector(selector);
+  const [thread, starters, field, form, button] = [".thread", ".starters", "textarea", ".ask-form", ".send"].map(part);
+  field.setAttribute("aria-label", t("askTitle"));
+  field.addEventListener("input", () => grow(field));
+  field.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+      event.preventDefault();
+      submit();
+    }
+  });
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (running) running.abort();
+    else submit();
   });
   const engine = choice("engine", ["auto", "mix", "local", "global", "naive", "plan"], (name) => t(`engine${capital(name)}`));
   const mode = choice("mode", ["", "open", "reject"], (name) => t(`mode${capital(name || "server")}`));
-  const button = h("button", { type: "submit", class: "primary round send" });
-  const title = h("h1", { class: "ask-title" }, t("askTitle"));
   const again = h("button", { type: "button", class: "quiet small", onclick: restart }, icon("plus"), t("askNew"));
-  const form = h(
-    "form",
-    {
-      class: "ask-form",
-      onsubmit: (event) => {
-        event.preventDefault();
-        if (running) running.abort();
-        else submit();
-      },
-    },
-    h("div", { class: "ask-box" }, field, button),
-    h("div", { class: "ask-options" }, engine.label, mode.label, again),
-  );
+  button.disabled = false;
+  part(".ask-title").textContent = t("askTitle");
+  replace(part(".ask-options"), engine.label, mode.label, again);
   let running = null;
 
-  replace(main, h("div", { class: "ask" }, title, thread, h("div", { class: "ask-foot" }, form, starters)));
+  if (!waiting) replace(main, ask);
+  grow(field);
   for (const turn of turns) thread.append(turn.element);
   ready();
   if (!turns.length) offerStarters();

@@ -6,19 +6,22 @@ import { words } from "../format.js";
 import { told } from "../notices.js";
 import { arrange } from "./layout.js";
 import { typeColour, variable } from "./colours.js";
+import { paceOf } from "./pace.js";
 
 const LIBRARIES = ["graphology-0.26.0.umd.min.js", "sigma-3.0.3.min.js"];
 const LONGEST_LABEL = 26;
 let loading = null;
 
-function libraries() {
-  loading ??= LIBRARIES.reduce((before, name) => before.then(() => script(new URL(`../vendor/${name}`, import.meta.url))), Promise.resolve());
+export function libraries() {
+  loading ??= Promise.all(LIBRARIES.map(script));
   return loading;
 }
 
-function script(url) {
+function script(name) {
+  const url = new URL(`vendor/${name}`, document.querySelector("script[type=module]").src);
   return new Promise((resolve, reject) => {
     const element = h("script", { src: url.href, onload: resolve, onerror: () => reject(new Error(`${url.pathname} cannot be loaded`)) });
+    element.async = false; // together, but run in their order
     document.head.append(element);
   });
 }
@@ -35,6 +38,8 @@ export function graphView({ choose }) {
   let shown = null;
   let hovered = null;
   let gone = false;
+  let dragged = false;
+  const pace = paceOf(() => light(true));
 
   if (!available) replace(box, h("p", { class: "empty muted" }, t("graphUnavailable")));
 
@@ -51,6 +56,13 @@ export function graphView({ choose }) {
     renderer.on("clickNode", ({ node }) => choose(...renderer.getGraph().getNodeAttribute(node, "opens")));
     renderer.on("enterNode", ({ node }) => hover(node));
     renderer.on("leaveNode", () => hover(null));
+    const mouse = renderer.getMouseCaptor();
+    mouse.on("mousedown", () => {
+      dragged = true;
+      pace.begin();
+    });
+    mouse.on("mousemovebody", () => box.classList.toggle("is-moved-light", dragged && renderer.getSetting("hideEdgesOnMove")));
+    mouse.on("mouseup", stop);
     if (wanted) draw(wanted);
   }
 
@@ -87,7 +99,21 @@ export function graphView({ choose }) {
     };
   }
 
+  function stop() {
+    dragged = false;
+    pace.end();
+    box.classList.remove("is-moved-light");
+  }
+
+  // Whether links and names are left out while the picture is moved.
+  function light(yes) {
+    renderer.setSetting("hideEdgesOnMove", yes);
+    renderer.setSetting("hideLabelsOnMove", yes);
+  }
+
   function hover(node) {
+    if (dragged && node !== null) return; // what passes under the pointer is not pointed at
+    if (node === hovered) return;
     hovered = node;
     box.classList.toggle("is-pointing", node !== null);
     renderer.refresh({ skipIndexation: true });
@@ -97,6 +123,10 @@ export function graphView({ choose }) {
     shown = wanted = picture;
     if (!renderer) return;
     hovered = null;
+    box.classList.remove("is-pointing");
+    box.classList.toggle("has-edge-names", picture.edges.some((edge) => edge.name));
+    pace.again();
+    light(false);
     const graph = renderer.getGraph();
     graph.clear();
     const place = new Map(picture.nodes.map((node, at) => [node.id, at]));
