@@ -5,7 +5,8 @@
     hornbeam bench serve --index DIR --asked FILE [--callers 1,4] [--minutes 30] [--model …] [--json]
 
 Server and callers are two processes on this machine, over loopback: the callers' work is in the figures. The
-index is generated (see `hornbeam bench query`); no language model is loaded, and no question is asked.
+index is generated (see `hornbeam bench query`); no language model is loaded, and no question is asked. What
+the server takes of a core for a search says something beside other work, too; requests a second do not.
 
 With --index a real one is served with its model, and asked the questions of FILE (lines, or JSON lines with
 `question`): milliseconds to the first event, the first evidence, the first token and the end. Then, for
@@ -116,12 +117,13 @@ async def load(port: int, pid: int, asked: Sequence[str], callers: int, seconds:
     import httpx
     import psutil
 
-    turn, spent, statuses = itertools.count(), list[float](), dict[int, int]()
+    turn, spent, statuses = itertools.count(1), list[float](), dict[int, int]()
     async with httpx.AsyncClient(
         base_url=f"http://127.0.0.1:{port}", timeout=60, limits=httpx.Limits(max_connections=callers)
     ) as client:
         await client.post("/v1/generated/search", json={"text": asked[0]})  # warm
-        started = time.perf_counter()
+        server = psutil.Process(pid)
+        started, worked = time.perf_counter(), sum(server.cpu_times()[:2])
 
         async def call() -> None:
             while time.perf_counter() - started < seconds:
@@ -132,6 +134,7 @@ async def load(port: int, pid: int, asked: Sequence[str], callers: int, seconds:
 
         await asyncio.gather(*(call() for _ in range(callers)))
         took = time.perf_counter() - started
+        worked = sum(server.cpu_times()[:2]) - worked
     spent.sort()
     return {
         "callers": callers,
@@ -142,7 +145,8 @@ async def load(port: int, pid: int, asked: Sequence[str], callers: int, seconds:
             for share in _SHARES
         },
         "statuses": statuses,
-        "resident_mib": round(psutil.Process(pid).memory_info().rss / 2**20),
+        "processor_ms": round(1000 * worked / len(spent), 1),
+        "resident_mib": round(server.memory_info().rss / 2**20),
     }
 
 
@@ -153,7 +157,7 @@ def as_text(report: dict[str, Any]) -> str:
         statuses = ", ".join(f"{count} × {status}" for status, count in row["statuses"].items())
         lines.append(
             f"{row['callers']:4} callers  {row['per_second']:8} requests/s  {times} ms  "
-            f"{row['resident_mib']} MiB  ({statuses})"
+            f"{row['processor_ms']} ms of a core each  {row['resident_mib']} MiB  ({statuses})"
         )
     return "\n".join(lines)
 
@@ -167,7 +171,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--entities", type=int, default=100_000, metavar="N", help="of the generated index")
     parser.add_argument("--callers", type=_counts, default=(1, 8, 64), metavar="N,N", help="at once")
     parser.add_argument("--seconds", type=float, default=10.0, metavar="S", help="of each number of callers")
-    parser.add_argument("--questions", type=int, default=100, metavar="N", help="different searches")
+    parser.add_argument("--questions", type=int, default=2000, metavar="N", help="different searches")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the index there, and use it again")
     parser.add_argument("--index", type=Path, metavar="DIR", help="serve this one, with its model")
     parser.add_argument("--asked", type=Path, metavar="FILE", help="questions for --index")

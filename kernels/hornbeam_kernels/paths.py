@@ -160,4 +160,7 @@ class _Neighbours:
 
     def _similarity(self, place: Indices) -> NDArray[np.float64]:
         known: NDArray[np.float64] = self.similarity[self.edge_ids[place]].astype(np.float64)
-        return np.clip(known, 0.0, 1.0)
+        # Not `np.clip`: of a dozen values it takes three times as long.
+        np.maximum(known, 0.0, out=known)
+        np.minimum(known, 1.0, out=known)
+        return known

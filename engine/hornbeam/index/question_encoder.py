@@ -1,10 +1,12 @@
-"""One short text through a BERT encoder at what its arithmetic costs: for questions.
+"""Short texts through a BERT encoder at what their arithmetic costs: for questions.
 
 A library's forward pass is made for batches. A question of a dozen word pieces spends most of it in Python
 and in reading weights: all-MiniLM-L6-v2 takes 13 ms of one core, this 5 ms (10 ms without bfloat16). What
 differs:
 
 * query, key and value are one product; nothing is padded, so nothing is masked;
+* questions that are asked at once stand one under the other in every product, which reads the weights once
+  for all of them: eight take half of the time of eight. Attention is by question;
 * weights and products are in bfloat16 where the processor multiplies it (AVX-512 BF16, AMX): half the memory
   to read. Sums, norms and the mean stay what torch makes of them; the vector's cosine with the library's own
   is above .999. Vectors that are stored are always the library's.
@@ -61,26 +63,29 @@ class QuestionEncoder:
     heads: int
     dtype: torch.dtype
 
-    def encode(self, word_pieces: Sequence[int]) -> NDArray[np.float32]:
-        """The unit vector, float32 [h], of `word_pieces` with the special ones at both ends."""
+    def encode(self, texts: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+        """Unit rows, float32 [len(texts), h], of texts of word pieces with the special ones at both ends.
+
+        A row does not depend on the texts beside it, but for the order in which a product may add up: 1e-6.
+        """
         import torch
         from torch.nn import functional
 
+        lengths = [len(pieces) for pieces in texts]
         with torch.inference_mode():
-            pieces = torch.tensor(word_pieces)
-            embedded = self.words[pieces] + self.places[: len(pieces)]
-            state = _normed(embedded, self.norm).to(self.dtype)  # [pieces, h]
+            pieces = torch.tensor([piece for text in texts for piece in text])
+            places = torch.cat([torch.arange(length) for length in lengths])
+            embedded = self.words[pieces] + self.places[places]
+            state = _normed(embedded, self.norm).to(self.dtype)  # [pieces of all texts, h]
             for layer in self.layers:
                 parts = _product(state, layer.attention).view(len(pieces), 3, self.heads, -1)
-                query, key, value = parts.permute(1, 2, 0, 3)  # [heads, pieces, h / heads] each
-                met = functional.scaled_dot_product_attention(query[None], key[None], value[None])[0]
-                met = met.transpose(0, 1).reshape(len(pieces), -1)
+                met = torch.cat([_attention(part) for part in parts.split(lengths)])
                 state = _normed(state + _product(met, layer.attended), layer.attended_norm)
                 wide = functional.gelu(_product(state, layer.widened))
                 state = _normed(state + _product(wide, layer.narrowed), layer.norm)
-            mean = state.float().mean(dim=0)
-            vector: NDArray[np.float32] = functional.normalize(mean, dim=0).numpy()
-        return vector
+            means = torch.stack([part.mean(dim=0) for part in state.float().split(lengths)])
+            vectors: NDArray[np.float32] = functional.normalize(means, dim=1).numpy()
+        return vectors
 
 
 def question_encoder(model: Any) -> QuestionEncoder | None:
@@ -95,11 +100,8 @@ def question_encoder(model: Any) -> QuestionEncoder | None:
     encoder = _encoder(bert)
     pieces: list[list[int]] = model.tokenizer(list(_PROBES), truncation=False)["input_ids"]
     wanted = model.encode(list(_PROBES), show_progress_bar=False, normalize_embeddings=True)
-    same = all(
-        float(encoder.encode(some) @ vector) >= _LEAST_COSINE
-        for some, vector in zip(pieces, wanted, strict=True)
-    )
-    return encoder if same else None
+    cosines = (encoder.encode(pieces) * wanted).sum(axis=1)
+    return encoder if float(cosines.min()) >= _LEAST_COSINE else None
 
 
 def _encoder(bert: Any) -> QuestionEncoder:
@@ -135,6 +137,15 @@ def _encoder(bert: Any) -> QuestionEncoder:
         int(bert.config.num_attention_heads),
         dtype,
     )
+
+
+def _attention(parts: torch.Tensor) -> torch.Tensor:
+    """Within one text: query, key and value [pieces, 3, heads, h / heads] → [pieces, h]."""
+    from torch.nn import functional
+
+    query, key, value = parts.permute(1, 2, 0, 3)  # [heads, pieces, h / heads] each
+    met = functional.scaled_dot_product_attention(query[None], key[None], value[None])[0]
+    return met.transpose(0, 1).reshape(len(parts), -1)
 
 
 def _product(state: torch.Tensor, by: _Linear) -> torch.Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import unicodedata
 
 from hornbeam.index.tokens import normalise, tokenise
@@ -31,12 +32,13 @@ def name_matches(kb: KnowledgeBase, query: EncodedQuery, k: int) -> dict[int, fl
     question = normalise(query.text)
     asked = set(query.tokens)
     single = index.idf_of(1)
+    idf = functools.cache(index.idf)  # names share their words
     matches: dict[int, float] = {}
     for row in rows.tolist():
         names = [kb.entity_name(row), *kb.entities.get("aliases", row)]
         score = 0.0
         for name in names:
-            weights = {token: index.idf(token) for token in tokenise(name)}
+            weights = {token: idf(token) for token in tokenise(name)}
             total = sum(weights.values())
             if not total:
                 continue

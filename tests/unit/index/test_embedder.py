@@ -1,5 +1,6 @@
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,29 @@ def test_a_question_has_the_vector_that_its_text_has(embedder: Embedder, text: s
     assert vector.dtype == np.float32
     assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-5)
     assert vector @ embedder.encode([text])[0] > 0.999
+
+
+def test_questions_of_many_threads_have_the_vectors_that_each_has_alone(embedder: Embedder) -> None:
+    questions = [f"Who wrote the {number} letters of {'Ada ' * (number % 7)}?" for number in range(40)]
+    questions += ["", "北京大学在哪里？", "alpha beta gamma delta " * 100]
+    alone = [embedder.encode_question(question) for question in questions]
+    with ThreadPoolExecutor(len(questions)) as pool:
+        together = list(pool.map(embedder.encode_question, questions))
+    np.testing.assert_allclose(together, alone, atol=2e-3 if _rough(embedder) else 1e-5)
+
+
+def test_a_batch_of_questions_is_what_each_of_them_is(embedder: Embedder) -> None:
+    encoder = embedder._questions
+    assert encoder is not None
+    texts = [[101, *range(2000, 2000 + length), 102] for length in (1, 30, 0, 7, 7, 252)]
+    apart = np.concatenate([encoder.encode([text]) for text in texts])
+    np.testing.assert_allclose(encoder.encode(texts), apart, atol=2e-3 if _rough(embedder) else 1e-5)
+    np.testing.assert_allclose(np.linalg.norm(apart, axis=1), 1, atol=1e-5)
+
+
+def _rough(embedder: Embedder) -> bool:
+    assert embedder._questions is not None
+    return str(embedder._questions.dtype) == "torch.bfloat16"
 
 
 def test_a_question_of_several_windows_is_read_as_a_text_is(embedder: Embedder) -> None:
