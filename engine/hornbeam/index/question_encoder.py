@@ -79,11 +79,11 @@ class QuestionEncoder:
             state = _normed(embedded, self.norm).to(self.dtype)  # [pieces of all texts, h]
             for layer in self.layers:
                 parts = _product(state, layer.attention).view(len(pieces), 3, self.heads, -1)
-                met = torch.cat([_attention(part) for part in parts.split(lengths)])
+                met = torch.cat([_attention(part) for part in parts.split_with_sizes(lengths)])
                 state = _normed(state + _product(met, layer.attended), layer.attended_norm)
                 wide = functional.gelu(_product(state, layer.widened))
                 state = _normed(state + _product(wide, layer.narrowed), layer.norm)
-            means = torch.stack([part.mean(dim=0) for part in state.float().split(lengths)])
+            means = torch.stack([part.mean(dim=0) for part in state.float().split_with_sizes(lengths)])
             vectors: NDArray[np.float32] = functional.normalize(means, dim=1).numpy()
         return vectors
 

@@ -23,6 +23,8 @@ _NAMES_LOOKED_AT = 2000
 _COMPLETIONS = 24
 #: Relations of a picture, for each of its things.
 _EDGES_PER_NODE = 6
+#: Links between communities, for each of them: more cannot be told apart, and they are half a frame's work.
+_LINKS_PER_COMMUNITY = 3
 
 
 def tree_json(
@@ -130,7 +132,7 @@ def _between_communities(kb: KnowledgeBase, chosen: NDArray[Any]) -> list[dict[s
     crossing = (heads >= 0) & (tails >= 0) & (heads != tails)
     low, high = (f(heads[crossing], tails[crossing]) for f in (np.minimum, np.maximum))
     pairs, counts = np.unique(low.astype(np.int64) * len(chosen) + high, return_counts=True)
-    strongest = np.lexsort((pairs, -counts))[: _EDGES_PER_NODE * max(1, len(chosen))]
+    strongest = np.lexsort((pairs, -counts))[: _LINKS_PER_COMMUNITY * max(1, len(chosen))]
     identifiers = [kb.communities.text("community_id", row) for row in chosen.tolist()]
     return [
         {
