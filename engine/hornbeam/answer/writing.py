@@ -27,10 +27,13 @@ _MARK_TOKENS = 8
 _ANY_LENGTH = 10_000
 _SHORT_TOKENS = 48
 _MARK = re.compile(r"\[(\d+)\]")
+#: Blanks that a mark leaves before the end of a clause.
+_BEFORE_END = re.compile(r"\s+(?=[.,;:!?](?:\s|$)|[。，、；：！？])")
 
 
 def without_marks(text: str) -> str:
-    return " ".join(_MARK.sub(" ", text).split())
+    """An answer without the numbers of its evidence, single spaces: "Warsaw [2]." → "Warsaw."."""
+    return " ".join(_BEFORE_END.sub("", _MARK.sub(" ", text)).split())
 
 
 class AnswerForm:

@@ -11,12 +11,6 @@ import numpy as np
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
-_MARKS = re.compile(r"\s*\[\d+\]")
-
-
-def without_marks(answer: str) -> str:
-    """An answer without the numbers of its evidence: "Warsaw [2]" → "Warsaw"."""
-    return _MARKS.sub("", answer).strip()
 
 
 def normalised(answer: str) -> str:

@@ -12,9 +12,10 @@ import numpy as np
 from hornbeam.answer.events import EvidenceFound, Final
 from hornbeam.answer.inquiry import Style
 from hornbeam.answer.loop import answer_question
+from hornbeam.answer.writing import without_marks
 from hornbeam.errors import UsageError
 from hornbeam.evaluate.answer_checks import counted
-from hornbeam.evaluate.answer_metrics import exact_match, f1, without_marks
+from hornbeam.evaluate.answer_metrics import exact_match, f1
 from hornbeam.evaluate.gold_passages import Gold
 from hornbeam.evaluate.question_files import Question
 from hornbeam.evaluate.retrieval_metrics import claim_scores

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from hornbeam.answer.writing import without_marks
 from hornbeam.errors import UsageError
 from hornbeam.evaluate.answer_metrics import (
     abstention,
@@ -19,7 +20,6 @@ from hornbeam.evaluate.answer_metrics import (
     exact_match,
     f1,
     normalised,
-    without_marks,
 )
 from hornbeam.evaluate.answer_report import add_judge, render, run
 from hornbeam.evaluate.asking import Variant, variant
@@ -114,6 +114,8 @@ def test_exact_match_and_f1_take_the_best_gold() -> None:
     assert f1("the year the war ended", ["war war"]) == pytest.approx(2 * (1 / 3) * 0.5 / (1 / 3 + 0.5))
     assert f1("", golds) == f1("nothing alike", golds) == 0.0
     assert without_marks("Warsaw [2] and Łódź. [12]") == "Warsaw and Łódź."
+    assert without_marks("It is Warsaw [2], not Łódź [1] [3].") == "It is Warsaw, not Łódź."
+    assert without_marks("[1] 北京大学[2]。") == "北京大学。"
 
 
 def test_auroc_by_hand() -> None:
