@@ -24,6 +24,7 @@ from hornbeam.llm.opening import open_model
 from hornbeam.llm.protocol import LanguageModel
 from hornbeam.llm.replay import RecordingModel, ReplayModel
 from hornbeam.llm.tokenizer import DirectoryTokenizer
+from hornbeam.pipeline.executing import Extraction, LocalExecutor
 from hornbeam.pipeline.extraction import extract_chunks
 from hornbeam.pipeline.reading import Reader
 from hornbeam.pipeline.recipe import make_recipe, reading_key
@@ -112,7 +113,8 @@ def _extract(
         key, quiet, stop = reading_key(settings, recipe), Progress(quiet=True), StopRequest()
         Reader(ledger, run, chunker, recipe.chunking, key, quiet, str, stop).read(corpus)
         middle = time.process_time()
-        report = extract_chunks(ledger, run, extractor, recipe, quiet, stop)
+        extract = LocalExecutor(settings.corpus, Extraction(extractor, None, recipe)).extract
+        report = extract_chunks(ledger, run, extract, recipe, quiet, stop)
         ended = time.process_time()
     check.close()
     if report.unsettled:

@@ -19,6 +19,7 @@ from hornbeam.index.texts import relation_words
 from hornbeam.llm.embedded import embedded_model_directory
 from hornbeam.llm.protocol import Completion, ModelIdentity, Request
 from hornbeam.llm.tokenizer import DirectoryTokenizer
+from hornbeam.pipeline.executing import Extraction, LocalExecutor
 from hornbeam.progress import Progress
 from hornbeam.schema import GraphSchema, load_schema
 from hornbeam.settings import Settings
@@ -174,8 +175,17 @@ class ReplayedBuild(Build):
     """A build whose chunks are answered from the world that wrote them."""
 
     def __init__(self, index: Path, world: World, settings: Settings = SETTINGS) -> None:
-        super().__init__(index, settings, world.schema, SilentModel(), HashedEmbedder(), Progress(quiet=True))
-        self._extractor = Replay(world)
+        replay = Replay(world)
+        super().__init__(
+            index,
+            settings,
+            world.schema,
+            SilentModel(),
+            HashedEmbedder(),
+            Progress(quiet=True),
+            executor=lambda recipe: LocalExecutor(settings.corpus, Extraction(replay, None, recipe)),
+        )
+        self._extractor = replay  # asked for the room of its prompts
 
 
 def write_corpus(folder: Path, world: World, documents: Iterable[int]) -> list[Path]:

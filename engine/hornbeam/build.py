@@ -15,17 +15,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hornbeam.corpus import Chunker, Root, ShownSources, read_changed, roots_of
+from hornbeam.corpus import Chunker, Root, ShownSources, roots_of
 from hornbeam.corpus.sources import check_holds_files
 from hornbeam.cost.budget import BudgetWatch
 from hornbeam.cost.energy import EnergyMeter
 from hornbeam.evolve.asking import asker_of
-from hornbeam.extract.stages import Extractor
-from hornbeam.extract.tiers import chunk_extractor
-from hornbeam.extract.verification import Verifier
 from hornbeam.index.embedder import TextEmbedder
 from hornbeam.llm.protocol import LanguageModel
 from hornbeam.llm.working_time import TimedModel, idle_figures
+from hornbeam.pipeline.executing import Executor, LocalExecutor, open_extraction
 from hornbeam.pipeline.extraction import extract_chunks
 from hornbeam.pipeline.finished import all_passed, find_finished
 from hornbeam.pipeline.forgetting import forget_named, forget_vanished
@@ -35,7 +33,7 @@ from hornbeam.pipeline.proposing import Proposing, ProposingReport
 from hornbeam.pipeline.public_record import model_record
 from hornbeam.pipeline.publishing import Publisher
 from hornbeam.pipeline.reading import Reader, ReadingReport
-from hornbeam.pipeline.recipe import make_recipe, reading_key
+from hornbeam.pipeline.recipe import Recipe, reading_key
 from hornbeam.pipeline.report import BuildReport, make_report
 from hornbeam.pipeline.scope import remembered_roots, update_scope
 from hornbeam.pipeline.text_recipe import TextRecipe, keep_text_recipe
@@ -77,7 +75,13 @@ class Build:
         embedder: TextEmbedder,
         progress: Progress,
         stop: StopRequest | None = None,
+        executor: Callable[[Recipe], Executor] | None = None,
     ) -> None:
+        """
+        Args:
+            executor: where documents are read and chunks extracted, given what they are extracted with; None:
+                in this process.
+        """
         self._index = index
         self._settings = settings
         self._schema = schema
@@ -86,19 +90,10 @@ class Build:
         self._progress = progress
         self._stop = stop or StopRequest()
         self._prompts = load_prompts(settings.prompts, embedded=settings.model.path is None)
-        self._extractor = chunk_extractor(timed, schema, settings.extract, embedder, self._prompts)
-        self._verifier = (
-            Verifier(self._extractor, schema, settings.extract, self._prompts)
-            if settings.extract.verify and isinstance(self._extractor, Extractor)
-            else None
-        )
-        self._recipe = make_recipe(
-            settings,
-            schema,
-            model.identity,
-            self._extractor.versions,
-            self._verifier.version if self._verifier else None,
-            self._prompts.version,
+        extraction = open_extraction(settings, schema, timed, embedder, self._prompts)
+        self._extractor, self._recipe = extraction.extractor, extraction.recipe
+        self._executor: Executor = (
+            LocalExecutor(settings.corpus, extraction) if executor is None else executor(self._recipe)
         )
         self._asker = asker_of(settings, schema, timed) if settings.evolve.enabled else None
         self._seconds: dict[str, float] = {}
@@ -123,7 +118,7 @@ class Build:
         def read(ledger: Ledger, run: int) -> Generator[list[str], None, ReadingReport]:
             self._remember(ledger, roots)
             reader = self._reader(ledger, run)
-            yield from reader.batches(read_changed(files, self._settings.corpus, reader.known_digest))
+            yield from reader.batches(self._executor.read(files, reader.known_digest))
             return reader.report
 
         return self._bring_up_to_date(read, full=True, overlap=True)
@@ -144,7 +139,7 @@ class Build:
             scope = update_scope(ledger, paths)
             self._remember(ledger, scope.new_roots)
             reader = self._reader(ledger, run, skip_deleted=True)
-            yield from reader.batches(read_changed(scope.paths, self._settings.corpus, reader.known_digest))
+            yield from reader.batches(self._executor.read(scope.paths, reader.known_digest))
             forget_vanished(reader, scope, allow_empty=allow_empty)
             return reader.report
 
@@ -208,7 +203,10 @@ class Build:
             if left is not None:
                 self._progress.say(f"index: the last writer ({left}) was stopped; going on from where it was")
             with Ledger(self._index, create=create) as ledger:
-                self._report = self._run(ledger, read, full, retry, overlap)
+                try:
+                    self._report = self._run(ledger, read, full, retry, overlap)
+                finally:
+                    self._executor.close()
         return self._report
 
     def _run(
@@ -268,14 +266,14 @@ class Build:
             extraction = extract_chunks(
                 ledger,
                 run,
-                self._extractor,
+                self._executor.extract,
                 self._recipe,
                 self._progress,
                 self._stop,
                 retry,
-                self._verifier,
                 arriving if overlap else (),
             )
+            self._executor.close()  # what it holds of the GPUs is needed to organise
         self._seconds["extract"] -= arriving.seconds - read_first  # what was read in between
         publisher = self._publisher(ledger)
         inputs = publisher.inputs(ledger, extraction.unsettled)

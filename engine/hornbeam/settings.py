@@ -437,7 +437,34 @@ class CostSettings(Section):
         return parse_budget(self.budget, self.currency) if self.budget else Budget()
 
 
+class RaySettings(Section):
+    """Reading and extraction on many machines: `executor = "ray"`."""
+
+    address: str | None = Field(
+        None,
+        description="of a running cluster: HOST:PORT, or auto for the one that this machine is part of; "
+        "none: workers on this machine alone",
+    )
+    workers: int = Field(2, ge=1, description="that extract, each with a model of its own")
+    gpus_per_worker: float | None = Field(
+        None, ge=0, description="none: 1 where the model runs in the worker, on a GPU, else 0"
+    )
+    cpus_per_worker: int = Field(1, ge=1, description="also the threads of a worker's libraries")
+    readers: int = Field(2, ge=1, description="groups of files that are read and cut at once")
+    batch: int = Field(32, ge=1, description="chunks that go to a worker together")
+    losses: int = Field(
+        8, ge=0, description="workers lost without a batch done between them after which a run stops"
+    )
+    start_timeout_s: float = Field(600.0, gt=0, description="until the first worker must be there")
+    object_store_mib: int = Field(
+        256, ge=80, description="shared memory of a cluster that is started on this machine"
+    )
+
+
 class Settings(Section):
+    executor: Literal["local", "ray"] = Field(
+        "local", description="of reading and extraction; ray: section `ray`, needs the extra `ray`"
+    )
     device: Literal["auto", "cpu", "cuda"] = "auto"
     repro: bool = Field(
         False,
@@ -463,6 +490,7 @@ class Settings(Section):
     versions: VersionSettings = VersionSettings()
     serve: ServeSettings = ServeSettings()
     cost: CostSettings = CostSettings()
+    ray: RaySettings = RaySettings()
 
     @model_validator(mode="after")
     def _repeatable(self) -> Settings:

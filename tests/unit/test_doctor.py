@@ -118,6 +118,31 @@ def rendered(diagnosis: Diagnosis) -> str:
     return stream.getvalue()
 
 
+class TestManyMachines:
+    """The extra `ray` is optional: told of where it is there or asked for."""
+
+    def test_is_not_told_of_where_it_is_not_used(self, installed: dict[str, str]) -> None:
+        assert "many machines" not in backends(examine(Settings()))
+
+    def test_is_told_of_where_it_is_installed(self, installed: dict[str, str]) -> None:
+        installed |= {"ray": "2.60.0", "pandas": "3.1.1"}
+        diagnosis = examine(Settings())
+
+        part = {one.name: one for one in diagnosis.parts}["many machines"]
+        assert (part.backend, part.reason) == ("ray 2.60.0", "not used: executor = local")
+        assert diagnosis.problems == ()
+
+    def test_is_a_problem_where_it_is_asked_for_and_missing(self, installed: dict[str, str]) -> None:
+        diagnosis = examine(Settings.model_validate({"executor": "ray", "ray": {"address": "auto"}}))
+
+        part = {one.name: one for one in diagnosis.parts}["many machines"]
+        assert (part.backend, part.reason) == ("none", "executor = ray: 2 workers at auto")
+        assert any(
+            "ray (many machines) is not installed" in one and "pip install 'ray[data]>=2.60'" in one
+            for one in diagnosis.problems
+        )
+
+
 class TestACompleteInstallation:
     def test_has_no_problem(self, installed: dict[str, str]) -> None:
         diagnosis = examine(Settings())

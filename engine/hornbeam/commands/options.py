@@ -33,6 +33,15 @@ AdapterOption = Annotated[
         show_default=False,
     ),
 ]
+ExecutorOption = Annotated[
+    str | None,
+    typer.Option(
+        "--executor",
+        metavar="local|ray",
+        help="ray: read and extract on many machines or GPUs (settings of the section ray); the same result.",
+        show_default=False,
+    ),
+]
 DeviceOption = Annotated[
     str | None,
     typer.Option("--device", metavar="auto|cpu|cuda", help="Where models run.", show_default=False),

@@ -16,6 +16,7 @@ from hornbeam.commands.options import (
     BudgetOption,
     ConfigOption,
     DeviceOption,
+    ExecutorOption,
     IndexOption,
     JsonOption,
     ModelOption,
@@ -30,9 +31,14 @@ from hornbeam.printing import print_json
 
 if TYPE_CHECKING:
     from hornbeam.build import Build, BuildReport
+    from hornbeam.llm.protocol import LanguageModel
+    from hornbeam.pipeline.executing import Executor
+    from hornbeam.pipeline.recipe import Recipe
+    from hornbeam.progress import Progress
     from hornbeam.progress_record import ProgressRecord
     from hornbeam.schema import GraphSchema
     from hornbeam.settings import Settings
+    from hornbeam.stopping import StopRequest
 
 SchemaOption = Annotated[
     str | None,
@@ -71,6 +77,7 @@ def update(
     schema: SchemaOption = None,
     model: ModelOption = None,
     device: DeviceOption = None,
+    executor: ExecutorOption = None,
     config: ConfigOption = None,
     changes: SetOption = None,
     gpu_hour_price: PriceOption = None,
@@ -88,6 +95,7 @@ def update(
         "schema_file": schema,
         "model.path": model,
         "device": device,
+        "executor": executor,
         "cost.gpu_hour_price": gpu_hour_price,
         "cost.budget": budget,
     }
@@ -229,10 +237,31 @@ def _built(
         with Progress(quiet=quiet, record=record) as progress, stop_on_signal() as stop:
             for line in filter(None, (note, _fast_tier_note(settings))):
                 progress.say(line)
-            build = Build(index, settings, schema, language_model, open_embedder(settings), progress, stop)
+            build = Build(
+                index,
+                settings,
+                schema,
+                language_model,
+                open_embedder(settings),
+                progress,
+                stop,
+                _executor(settings, schema, language_model, progress, stop),
+            )
             return work(build)
     finally:
         language_model.close()
+
+
+def _executor(
+    settings: Settings, schema: GraphSchema, model: LanguageModel, progress: Progress, stop: StopRequest
+) -> Callable[[Recipe], Executor] | None:
+    """None: reading and extraction stay in this process."""
+    if settings.executor == "local":
+        return None
+    from hornbeam.distributed.executor import RayExecutor
+    from hornbeam.distributed.worker import WorkerPlan
+
+    return lambda recipe: RayExecutor(WorkerPlan(settings, schema), model, recipe, stop, progress.say)
 
 
 def _fast_tier_note(settings: Settings) -> str:

@@ -7,6 +7,7 @@ import re
 import zlib
 from bisect import bisect_left
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hornbeam.corpus.boundaries import (
@@ -30,6 +31,13 @@ _LONGEST_GRAPHEME = 1_000
 
 _NOT_SPACE = re.compile(r"\S")
 _CLAUSE_MARKS = frozenset("，、；：")
+
+
+@dataclass(frozen=True, slots=True)
+class CutDocument(Document):
+    """A document that comes with its chunks, in order: whoever read it has cut it, too."""
+
+    chunks: tuple[Chunk, ...] = ()
 
 
 class Chunker:

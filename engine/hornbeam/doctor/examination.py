@@ -29,7 +29,9 @@ def examine(settings: Settings, config: Path | None = None) -> Diagnosis:
     embedder, embedder_problem = find_embedder(settings)
     needs_vllm = server_url(settings) is None and settings.model.backend != "transformers"
     engine = device if needs_vllm else None
-    components, component_problems = check_components(engine, conversion=is_to_be_unpacked(settings))
+    components, component_problems = check_components(
+        engine, conversion=is_to_be_unpacked(settings), many_machines=settings.executor == "ray"
+    )
     problems = (
         device_problem,
         model_problem,

@@ -6,7 +6,7 @@ import platform
 import sqlite3
 from typing import Literal
 
-from hornbeam.doctor.components import FAISS, first_installed, with_version, with_versions
+from hornbeam.doctor.components import FAISS, first_installed, installed_version, with_version, with_versions
 from hornbeam.doctor.diagnosis import FoundModel, Part
 from hornbeam.doctor.models import server_url
 from hornbeam.errors import ModelError
@@ -39,7 +39,18 @@ def serving_parts(
         Part("lexical", with_version("bm25s"), "the only one"),
         Part("tables", with_versions("pyarrow", "duckdb"), "the only ones"),
         Part("ledger", f"SQLite {sqlite3.sqlite_version}", f"in Python {platform.python_version()}"),
+        *_many_machines(settings),
     ]
+
+
+def _many_machines(settings: Settings) -> list[Part]:
+    """Nothing to tell where Ray is neither there nor asked for."""
+    if settings.executor == "local" and installed_version("ray") is None:
+        return []
+    where = f"at {settings.ray.address}" if settings.ray.address else "on this machine"
+    asked = f"executor = ray: {settings.ray.workers} workers {where}"
+    reason = asked if settings.executor == "ray" else "not used: executor = local"
+    return [Part("many machines", with_version("ray"), reason)]
 
 
 def _behind_url(url: str, model: FoundModel) -> Part:

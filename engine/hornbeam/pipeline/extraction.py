@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from hornbeam.errors import ModelError
 from hornbeam.extract.result import ChunkExtraction, ChunkVerification, Reason
-from hornbeam.extract.tiers import ChunkExtractor
-from hornbeam.extract.verification import Chunk, Outcome, Verifier
+from hornbeam.extract.verification import Chunk, Outcome
+from hornbeam.pipeline.executing import Extracting
 from hornbeam.pipeline.graph_inputs import portions, read_texts
 from hornbeam.pipeline.recipe import Recipe
 from hornbeam.progress import Progress, Stage
@@ -40,12 +40,11 @@ class ExtractionReport:
 def extract_chunks(
     ledger: Ledger,
     run: int,
-    extractor: ChunkExtractor,
+    extract: Extracting,
     recipe: Recipe,
     progress: Progress,
     stop: StopRequest,
     retry: Collection[Retry] = (),
-    verifier: Verifier | None = None,
     arriving: Iterable[list[str]] = (),
 ) -> ExtractionReport:
     """Extract every chunk that has no result, or one that a failure of the model left incomplete.
@@ -54,10 +53,10 @@ def extract_chunks(
     thread, so that nothing piles up between them however many there are.
 
     Args:
+        extract: asks about chunks, and about the facts of those that come with an extraction.
         arriving: brings documents into the ledger as it is gone through, and gives the ids of those that
             came; their chunks are asked about at once, those of all others afterwards.
         retry: extract these chunks alone; a result takes the place of the one before.
-        verifier: asks about the facts of each chunk as soon as they are found, and of those found before.
 
     Raises:
         ModelError: the model is gone; what was finished is in the ledger.
@@ -109,13 +108,8 @@ def extract_chunks(
         def waiting(in_flight: int) -> None:
             results.write()
 
-        outcomes: Iterator[tuple[str, Outcome]] = (
-            extractor.run(((chunk.key, chunk.text, chunk.language) for chunk in missing()), waiting)
-            if verifier is None
-            else verifier.run(missing(), waiting)
-        )
         failed_in_a_row = 0
-        for key, outcome in outcomes:
+        for key, outcome in extract(missing(), waiting):
             results.add(key, outcome)
             failed_in_a_row = failed_in_a_row + 1 if _model_failed(outcome) else 0
             if failed_in_a_row >= _MODEL_IS_GONE:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from hornbeam.corpus import Chunker, SeenFile
+from hornbeam.corpus import Chunker, CutDocument, SeenFile
 from hornbeam.pipeline.recipe import text_hash
 from hornbeam.progress import Progress
 from hornbeam.records import Document, Rejection
@@ -44,6 +44,7 @@ class Reader:
     """One run's way of taking a corpus in.
 
     Args:
+        chunker: of documents that come without their chunks.
         chunking: fingerprint of the chunker; a document that was cut by another is cut anew.
         reading: fingerprint of all that decides how a file becomes documents and chunks.
         shown: an absolute source as users see it.
@@ -129,9 +130,9 @@ class Reader:
             self.new_documents.add(document_id)
             self.report.changed += bool(held)
         if ledger.chunking_of(document_id) != self.chunking:
+            cut = document.chunks if isinstance(document, CutDocument) else self.chunker.chunk(document)
             rows = [
-                ChunkRow(c.chunk_id, document_id, c.start, c.end, c.tokens, text_hash(c.text))
-                for c in self.chunker.chunk(document)
+                ChunkRow(c.chunk_id, document_id, c.start, c.end, c.tokens, text_hash(c.text)) for c in cut
             ]
             ledger.put("document", document_id, document.text.encode("utf-8"))
             ledger.add_document(document_id, document.language, len(document.text), self.chunking, rows)
