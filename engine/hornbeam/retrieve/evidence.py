@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -68,33 +68,36 @@ def pack_evidence(
        by that measure alone they would push out all text.
     3. Further chunks by fused rank; the first that does not fit is cut to what is left.
 
-    Of pieces that read the same only the first goes in.
+    Of pieces that read the same only the first goes in, and no fact that is a sentence of a text that does.
     """
     chunks = of_kind(result.ranking, "chunk")
     weights = question_weights(kb, result.query)
     left = token_budget
-    pieces: list[_Piece] = []
+    texts: list[_Piece] = []
+    facts: list[_Piece] = []
+
+    def add_text(piece: _Piece) -> None:
+        nonlocal left, facts
+        texts.append(piece)
+        said = [fact for fact in facts if _says(piece, fact)]
+        facts = [fact for fact in facts if fact not in said]
+        left += sum(count_tokens(fact.text) for fact in said) - count_tokens(piece.text)
 
     def add_chunk(item: Fused, reason: str) -> bool:
-        nonlocal left
         text = text_of(kb, item)
-        if (cost := count_tokens(text)) <= left:
-            pieces.append(_Piece(item, text, chunk_provenance(kb, item.rows[0]), reason))
-            left -= cost
+        if count_tokens(text) <= left:
+            add_text(_Piece(item, text, chunk_provenance(kb, item.rows[0]), reason))
             return True
         run = nearest_run(text, weights, left, count_tokens) if left >= MIN_CUT_TOKENS else None
         if run is not None:
             cut = text[run[0] : run[1]]
             where = chunk_provenance(kb, item.rows[0], *run)
-            pieces.append(_Piece(item, cut, where, f"{reason}, cut to the sentences nearest to the question"))
-            left -= count_tokens(cut)
+            add_text(_Piece(item, cut, where, f"{reason}, cut to the sentences nearest to the question"))
         return False
 
     if chunks:
         add_chunk(chunks[0], "best chunk")
-    packed_chunks = {item.rows[0] for item in chunks[:1]}
-    facts = _graph_pieces(kb, result, min(left, int(token_budget * GRAPH_SHARE)), count_tokens, packed_chunks)
-    pieces.extend(facts)
+    facts = _graph_pieces(kb, result, min(left, int(token_budget * GRAPH_SHARE)), count_tokens, texts)
     left -= sum(count_tokens(piece.text) for piece in facts)
     packed = {_plain(text_of(kb, item)) for item in chunks[:1]}
     for rank, item in enumerate(chunks[1:], start=2):
@@ -104,7 +107,7 @@ def pack_evidence(
         packed.add(text)
         if not add_chunk(item, f"chunk {rank} by fused score"):
             break
-    pieces.sort(key=lambda piece: -piece.item.score)
+    pieces = sorted([*texts, *facts], key=lambda piece: -piece.item.score)
     return [_evidence(kb, label, piece) for label, piece in enumerate(pieces, start=1)]
 
 
@@ -113,11 +116,13 @@ def _graph_pieces(
     result: SearchResult,
     budget: int,
     count_tokens: Callable[[str], int],
-    packed_chunks: set[int],
+    texts: Sequence[_Piece],
 ) -> list[_Piece]:
-    """Facts, paths and summaries of the highest value per token within the budget and each kind's share."""
+    """Facts, paths and summaries of the highest value per token within the budget and each kind's share, but
+    for those that `texts`, which are packed, say as they stand."""
     valued = []
     read: set[str] = set()
+    packed_chunks = {text.item.rows[0] for text in texts}
     graph = (item for item in result.ranking if item.kind in ("triple", "attribute", "path", "community"))
     for place, item in enumerate(islice(graph, GRAPH_CANDIDATES)):
         if (plain := _plain(text_of(kb, item))) not in read:
@@ -127,7 +132,9 @@ def _graph_pieces(
             repeated = where is not None and where.chunk in packed_chunks
             value = item.score * (REPEATED_VALUE if repeated else 1.0) / cost
             reason = f"{value:.4f} a token" + (", half of it as its chunk is packed" if repeated else "")
-            valued.append((value, -place, cost, _Piece(item, text, where, reason)))
+            piece = _Piece(item, text, where, reason)
+            if not any(_says(packed, piece) for packed in texts):
+                valued.append((value, -place, cost, piece))
     chosen: list[tuple[int, _Piece]] = []  # with what they cost
     for _, _, cost, piece in sorted(valued, key=lambda entry: entry[:2], reverse=True):
         kind = piece.item.kind
@@ -144,6 +151,11 @@ def _graph_pieces(
         if fits and of_kind_spent + cost <= budget * KIND_SHARE / GRAPH_SHARE:
             chosen = [*kept, (cost, piece)]
     return [piece for _, piece in chosen]
+
+
+def _says(text: _Piece, fact: _Piece) -> bool:
+    """Whether a fact is a sentence (perhaps its beginning) that stands in a text."""
+    return fact.item.kind == "triple" and _plain(fact.text.removesuffix("…")) in _plain(text.text)
 
 
 def _plain(text: str) -> str:

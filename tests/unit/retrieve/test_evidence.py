@@ -1,4 +1,6 @@
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -60,6 +62,36 @@ def test_a_fact_is_not_stated_twice(kb: KnowledgeBase) -> None:
     # The only path holds both relations: as one line or as two, not both.
     born, capital, path = "Marie Curie born in Warsaw", "Warsaw capital of Poland", "-["
     assert (born in texts) == (capital in texts) != any(path in text for text in texts)
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_sentence_of_a_text_that_is_packed_is_no_fact_beside_it(
+    open_rows: Callable[[Mapping[str, Sequence[Any]]], KnowledgeBase], cut: bool
+) -> None:
+    sentences = {
+        "r1": "Marie Curie was born in Warsaw.",
+        "r2": "The largest city, Warsaw, is the capital of Poland.",
+        "r3": "Later, in Paris, Curie discovered polonium.",
+    }
+    if cut:  # a long sentence is described by its beginning
+        sentences["r1"] = "Marie Curie was born in Warsaw…"
+    rows = small_rows()
+    rows["relations"] = [
+        replace(relation, type="occurs_with", description=sentences[relation.relation_id])
+        for relation in rows["relations"]
+    ]
+    kb = open_rows(rows)
+    question = "Warsaw, where Marie Curie was born"
+    found = [item.text for item in search(kb, question, RetrieveSettings()).items if item.kind == "triple"]
+    assert sentences["r1"] in found
+
+    tight = [piece.text for piece in pack(kb, question, len(TEXTS["d1"][2].split()) + 20)]
+    roomy = [piece.text for piece in pack(kb, question, 500)]
+
+    for texts in (tight, roomy):
+        assert TEXTS["d1"][2] in texts
+        assert sentences["r1"] not in texts
+    assert sentences["r2"] not in roomy  # its chunk came in after the facts, in its place
 
 
 def test_a_long_chunk_is_cut_to_the_sentences_nearest_to_the_question(
