@@ -33,11 +33,10 @@ RESERVED_ENVIRONMENT = frozenset(
         "HORNBEAM_REQUIRE_BROWSER",
         "HORNBEAM_DATA",
         "HORNBEAM_DEBUG",
-        "HORNBEAM_TEST_KILLS",
-        "HORNBEAM_TEST_REQUESTS",
-        "HORNBEAM_TEST_SEQUENCES",
     }
 )
+#: How long the long tests are.
+_OF_TESTS = "HORNBEAM_TEST_"
 
 
 class Section(BaseModel):
@@ -538,7 +537,9 @@ def load_settings(
             raise UsageError(f"settings file {path}: {reason(error)}") from error
     origins: dict[str, str] = {}
     for name, text in environment.items():
-        if name.startswith(ENVIRONMENT_PREFIX) and name not in RESERVED_ENVIRONMENT:
+        if name in RESERVED_ENVIRONMENT or name.startswith(_OF_TESTS):
+            continue
+        if name.startswith(ENVIRONMENT_PREFIX):
             keys = name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__")
             _assign(values, keys, text, name)
             origins[".".join(keys)] = name

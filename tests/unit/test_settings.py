@@ -119,6 +119,7 @@ def test_a_file_that_is_missing_or_no_toml_is_named(tmp_path: Path) -> None:
 
 def test_variables_that_are_no_settings_are_left_alone() -> None:
     environment = {"HORNBEAM_CACHE": "/x", "HORNBEAM_DATA": "/y", "HORNBEAM_CONFIG": ""}
+    environment |= {"HORNBEAM_TEST_KILLS": "50", "HORNBEAM_TEST_MODEL_KILLS": "10"}
     assert load_settings(environment=environment) == Settings()
 
 
