@@ -17,7 +17,7 @@ class _Call(Generic[Asked, Given]):
     asked: Asked
     done: bool = False
     given: Given | None = None
-    error: Exception | None = None
+    error: BaseException | None = None
 
 
 class Together(Generic[Asked, Given]):
@@ -40,13 +40,18 @@ class Together(Generic[Asked, Given]):
     def __call__(self, asked: Asked) -> Given:
         """
         Raises:
-            Exception: what `work` raises for this one alone.
+            BaseException: what `work` raises for this one alone. A panic of native code is no Exception.
         """
         call: _Call[Asked, Given] = _Call(asked)
         self._waiting.append(call)
         with self._working:
             while not call.done:
-                self._work_off([self._waiting.popleft() for _ in range(min(self._most, len(self._waiting)))])
+                # Only what is done leaves the queue: where this thread is interrupted, another goes on.
+                while self._waiting[0].done:
+                    self._waiting.popleft()
+                self._work_off([self._waiting[place] for place in range(min(self._most, len(self._waiting)))])
+            while self._waiting and self._waiting[0].done:
+                self._waiting.popleft()
         if call.error is not None:
             raise call.error
         return cast(Given, call.given)
@@ -55,7 +60,9 @@ class Together(Generic[Asked, Given]):
         try:
             for call, given in zip(calls, self._work([call.asked for call in calls]), strict=True):
                 call.given = given
-        except Exception as error:  # noqa: BLE001 - it is raised to the caller whose it is
+        except (KeyboardInterrupt, SystemExit):
+            raise  # they are of the thread, not of what was asked
+        except BaseException as error:  # noqa: BLE001 - it is raised to the caller whose it is
             if len(calls) == 1:
                 calls[0].error = error
             else:

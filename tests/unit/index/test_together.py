@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -30,29 +30,79 @@ def test_what_comes_while_it_is_busy_is_worked_off_together_in_order() -> None:
         others = []
         for number in range(1, 6):
             others.append(pool.submit(together, number))
-            while len(together._waiting) < number:  # so that they come in this order
+            while len(together._waiting) <= number:  # so that they come in this order
                 threading.Event().wait(0.001)
         go_on.set()
         assert [one.result(PATIENCE_S) for one in (first, *others)] == [0, 10, 20, 30, 40, 50]
     assert batches == [[0], [1, 2, 3], [4, 5]]
 
 
-def test_a_fault_is_that_of_its_caller_alone() -> None:
-    def work(asked: Sequence[int]) -> list[int]:
-        if 3 in asked:
-            raise ValueError("three")
-        return list(asked)
+class Panic(BaseException):
+    """As native code raises it."""
 
-    together = Together(work, most=8)
-    with ThreadPoolExecutor(8) as pool:
-        calls = [pool.submit(together, number) for number in range(8)]
-        for number, call in enumerate(calls):
-            if number == 3:
-                with pytest.raises(ValueError, match="three"):
-                    call.result(PATIENCE_S)
-            else:
-                assert call.result(PATIENCE_S) == number
+
+def asked_together(work: Callable[[Sequence[int]], Sequence[int]]) -> list[int | BaseException]:
+    """What 0 to 7 come to that are asked while 8 is worked off."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def held(asked: Sequence[int]) -> Sequence[int]:
+        if not begun.is_set():
+            begun.set()
+            assert go_on.wait(PATIENCE_S)
+        return work(asked)
+
+    together = Together(held, most=8)
+    found: dict[int, int | BaseException] = {}
+
+    def ask(number: int) -> None:
+        try:
+            found[number] = together(number)
+        except BaseException as error:  # noqa: BLE001 - it is looked at by the test
+            found[number] = error
+
+    threads = [threading.Thread(target=ask, args=(number,), daemon=True) for number in (8, *range(8))]
+    for place, thread in enumerate(threads):
+        thread.start()
+        assert begun.wait(PATIENCE_S)
+        while len(together._waiting) <= place:
+            threading.Event().wait(0.001)
+    go_on.set()
+    for thread in threads:
+        thread.join(PATIENCE_S)
+    assert sorted(found) == list(range(9)), "some wait for ever"
+    assert found.pop(8) == 8
     assert together(9) == 9
+    assert not together._waiting
+    return [found[number] for number in range(8)]
+
+
+@pytest.mark.parametrize("kind", [ValueError, Panic])
+def test_a_fault_is_that_of_its_caller_alone(kind: type[BaseException]) -> None:
+    def work(asked: Sequence[int]) -> Sequence[int]:
+        if 3 in asked:
+            raise kind("three")
+        return asked
+
+    found = asked_together(work)
+
+    assert isinstance(found[3], kind)
+    assert found[:3] + found[4:] == [0, 1, 2, 4, 5, 6, 7]
+
+
+def test_where_the_thread_at_work_is_interrupted_another_goes_on() -> None:
+    interrupted: list[str] = []
+
+    def work(asked: Sequence[int]) -> Sequence[int]:
+        if 3 in asked and not interrupted:
+            interrupted.append(threading.current_thread().name)
+            raise KeyboardInterrupt
+        return asked
+
+    found = asked_together(work)
+
+    faults = [one for one in found if isinstance(one, BaseException)]
+    assert len(faults) == len(interrupted) == 1
+    assert isinstance(faults[0], KeyboardInterrupt)
 
 
 @settings(max_examples=25, deadline=None)
