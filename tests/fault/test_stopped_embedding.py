@@ -75,7 +75,7 @@ def test_what_was_encoded_before_a_stop_is_not_encoded_again(corpus: Path, tmp_p
             report = run(index, corpus, embedder)
         except Stopped:
             stops += 1
-            assert list((index / "encoded").rglob("*.npz"))
+            assert list((index / "encoded").rglob("*.f32"))
         asked += embedder.asked
         if embedder.blocks:
             break

@@ -1,7 +1,8 @@
 """Vectors that outlive a build that is stopped: of millions of texts they take hours.
 
-    INDEX/encoded/<fingerprint of the embedder>/<hash of a block's texts>.npz
+    INDEX/encoded/<fingerprint of the embedder>/<hash of a block's texts>.f32
 
+A file is a checksum and, after it, the rows: nothing that is damaged is taken for vectors.
 A block is what is encoded at once. Equal tables give equal blocks, so a build that is started again finds
 those that were done and encodes the others in the same company as an undisturbed one: the same vectors, to
 the last bit. What a version holds needs no keeping, so they go when one is written.
@@ -11,7 +12,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import zipfile
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _FOLDER = "encoded"
+#: Bytes of the checksum.
+_CHECKSUM = 32
 #: Fewer texts than this are encoded again sooner than they are looked for.
 _LEAST_TEXTS = 64
 
@@ -46,7 +48,7 @@ class KeptVectors:
         if self._folder.parent.is_dir():
             for other in self._folder.parent.iterdir():
                 if other != self._folder:
-                    shutil.rmtree(other)  # of another embedder
+                    _remove(other)  # of another embedder
 
     @property
     def name(self) -> str:
@@ -68,7 +70,7 @@ class KeptVectors:
         """Unit rows, float32 [len(texts), dimension]: those that are kept, or made now and kept."""
         if len(texts) < _LEAST_TEXTS:
             return self._embedder.encode(texts, batch_size=batch_size)
-        path = self._folder / f"{_block_id(texts, batch_size)}.npz"
+        path = self._folder / f"{_block_id(texts, batch_size)}.f32"
         vectors = _read(path, (len(texts), self.dimension))
         if vectors is None:
             vectors = self._embedder.encode(texts, batch_size=batch_size)
@@ -84,8 +86,9 @@ class KeptVectors:
         written = path.with_suffix(f".{os.getpid()}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            rows = np.ascontiguousarray(vectors, "<f4").tobytes()
             with written.open("wb") as file:
-                np.savez(file, vectors=vectors)
+                file.write(_checksum(rows) + rows)
                 file.flush()
                 os.fsync(file.fileno())
             written.replace(path)
@@ -98,8 +101,15 @@ class KeptVectors:
 
 def forget_vectors(index: Path) -> None:
     """Drop all that is kept: a version has it, or it is of texts that are to be forgotten."""
-    if (index / _FOLDER).exists():
-        shutil.rmtree(index / _FOLDER)
+    _remove(index / _FOLDER)
+
+
+def _remove(path: Path) -> None:
+    """A folder, or what stands in its place."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _block_id(texts: Sequence[str], batch_size: int) -> str:
@@ -113,10 +123,16 @@ def _block_id(texts: Sequence[str], batch_size: int) -> str:
 
 
 def _read(path: Path, shape: tuple[int, int]) -> NDArray[np.float32] | None:
-    """The vectors of a file; None where it is missing or, by its checksum or shape, damaged."""
+    """The vectors of a file; None where it is missing or, by its length or checksum, damaged."""
     try:
-        with np.load(path) as file:
-            vectors: NDArray[np.float32] = file["vectors"]
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        data = path.read_bytes()
+    except OSError:
         return None  # what cannot be read is made again
-    return vectors if vectors.shape == shape and vectors.dtype == np.float32 else None
+    rows = data[_CHECKSUM:]
+    if len(rows) != 4 * shape[0] * shape[1] or _checksum(rows) != data[:_CHECKSUM]:
+        return None
+    return np.frombuffer(bytearray(rows), "<f4").reshape(shape)
+
+
+def _checksum(rows: bytes) -> bytes:
+    return blake2b(rows, digest_size=_CHECKSUM).digest()

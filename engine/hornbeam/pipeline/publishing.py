@@ -143,11 +143,11 @@ class Publisher:
             version_id = version_identity(building, inputs=inputs)
             manifest = self._manifest(inputs, gates, consolidated, communities)
             version = publish_version(self.index, building, version_id, manifest)
-            forget_vectors(self.index)
             if all_passed(version):
                 promote(self.index, version_id)
             # After the swap: what readers opened before is not the newest any more.
             prune(self.index, ledger, self.settings.versions.keep)
+            forget_vectors(self.index)
         return version
 
     def _consolidate(self, ledger: Ledger, run: int, building: Path) -> Consolidated:

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hornbeam.index.kept_vectors import KeptVectors, forget_vectors
+from hornbeam.index.kept_vectors import KeptVectors, _read, forget_vectors
 from support.version_by_hand import HashedWords, ListeningWords
 
 TEXTS = [f"text number {number} of many" for number in range(70)]
@@ -66,13 +66,50 @@ def test_a_cut_file_is_made_again(tmp_path: Path, left: slice) -> None:
     assert again.asked == []
 
 
-def test_a_flipped_byte_is_noticed_wherever_it_is(tmp_path: Path) -> None:
-    made = kept(tmp_path, HashedWords()).encode(TEXTS)
+def test_a_flipped_bit_is_noticed_wherever_it_is(tmp_path: Path) -> None:
+    made = kept(tmp_path, HashedWords()).encode(TEXTS[:64])
     [file] = files(tmp_path)
     data = file.read_bytes()
-    for place in np.random.default_rng(3).integers(0, len(data), 40).tolist():
-        file.write_bytes(data[:place] + bytes([data[place] ^ 0x10]) + data[place + 1 :])
-        assert np.array_equal(kept(tmp_path, HashedWords()).encode(TEXTS), made), place
+    # Every bit of the first bytes and of the last, and some of those between.
+    edges = [8 * byte + bit for byte in (*range(70), *range(len(data) - 8, len(data))) for bit in range(8)]
+    between = np.random.default_rng(3).integers(0, 8 * len(data), 60).tolist()
+    for place in [*edges, *between]:
+        damaged = bytearray(data)
+        damaged[place // 8] ^= 1 << place % 8
+        file.write_bytes(damaged)
+        assert _read(file, made.shape) is None, place
+    file.write_bytes(data)
+    found = _read(file, made.shape)
+    assert found is not None
+    assert np.array_equal(found, made)
+    assert found.flags.writeable
+
+
+@pytest.mark.parametrize("place", ["encoded", "encoded/stray"])
+def test_a_file_that_stands_in_the_way_goes_with_the_rest(tmp_path: Path, place: str) -> None:
+    path = tmp_path / place
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("not of this program")
+    said: list[str] = []
+    vectors = KeptVectors(HashedWords(), tmp_path, said.append)
+
+    assert np.array_equal(vectors.encode(TEXTS), HashedWords().encode(TEXTS))
+    forget_vectors(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_is_removed_and_not_what_it_leads_to(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "kept.txt").write_text("of somebody")
+    index = tmp_path / "index"
+    index.mkdir()
+    (index / "encoded").symlink_to(elsewhere, target_is_directory=True)
+
+    forget_vectors(index)
+
+    assert list(index.iterdir()) == []
+    assert (elsewhere / "kept.txt").exists()
 
 
 def test_vectors_of_another_embedder_go(tmp_path: Path) -> None:
