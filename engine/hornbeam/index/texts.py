@@ -14,6 +14,8 @@ from pathlib import PurePosixPath
 
 from hornbeam.records import Attribute, Entity
 
+#: Raise when anything here gives other texts: vectors of the old ones are then not taken over.
+TEXTS_VERSION = "2"
 #: Attributes in an entity's text; more of them would drown its name.
 ATTRIBUTES_PER_ENTITY = 4
 #: Characters of one attribute value and of a description; the embedder reads about a thousand.
@@ -89,7 +91,7 @@ def triple_text(head: str, relation_type: str, tail: str, sentence: str = "") ->
 
 
 def tells_nothing(relation_type: str) -> bool:
-    return relation_words(relation_type) in TELL_NOTHING
+    return relation_words(relation_type).lower() in TELL_NOTHING
 
 
 def chunk_text(title: str, source: str, text: str) -> str:

@@ -15,6 +15,7 @@ from hornbeam.extract.stages import GRAMMAR_VERSION
 from hornbeam.index.embedder import Embedder, TextEmbedder
 from hornbeam.index.hashed_embedder import HashedEmbedder
 from hornbeam.index.kept_vectors import KeptVectors, forget_vectors
+from hornbeam.index.texts import TEXTS_VERSION
 from hornbeam.llm.opening import server_urls
 from hornbeam.llm.protocol import LanguageModel
 from hornbeam.organise.fact_names import names_from_facts
@@ -116,6 +117,7 @@ class Publisher:
             ("schema", "hash", self.schema.hash()),
             ("model", "fingerprint", self.texts_read_by["fingerprint"]),
             ("embedder", "fingerprint", self.embedder.fingerprint),
+            ("embedder", "texts", TEXTS_VERSION),
             ("prompt", "all", self.recipe.prompts),
             ("settings", "organise", self.settings.organise.model_dump(mode="json")),
         )
@@ -368,6 +370,7 @@ class Publisher:
                 "name": self.embedder.name,
                 "fingerprint": self.embedder.fingerprint,
                 "dimension": self.embedder.dimension,
+                "texts": TEXTS_VERSION,
             },
             "counts": consolidated.rows,
             "resolution": {

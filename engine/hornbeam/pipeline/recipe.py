@@ -13,6 +13,7 @@ import hornbeam
 from hornbeam.errors import UsageError, reason
 from hornbeam.extract.result import ChunkExtraction
 from hornbeam.extract.stages import GRAMMAR_VERSION
+from hornbeam.index.texts import TEXTS_VERSION
 from hornbeam.llm.protocol import ModelIdentity
 from hornbeam.records import content_id
 from hornbeam.schema.model import GraphSchema
@@ -116,7 +117,8 @@ def version_recipe(settings: Settings, recipe: Recipe, schema: GraphSchema, embe
     asked = recipe.verification or ""
     by_language = [part for pair in sorted(recipe.by_language.items()) for part in pair]
     asking = (recipe.extraction, *by_language, asked, recipe.prompts)
-    parts = (recipe.chunking, *asking, schema.hash(), embedder_fingerprint, published)
+    embedded = (embedder_fingerprint, TEXTS_VERSION)
+    parts = (recipe.chunking, *asking, schema.hash(), *embedded, published)
     return content_id("", hornbeam.__version__, *parts)
 
 

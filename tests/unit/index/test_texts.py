@@ -1,6 +1,9 @@
+from hashlib import sha256
+
 import pytest
 
 from hornbeam.index.texts import (
+    TEXTS_VERSION,
     chunk_text,
     community_text,
     entity_text,
@@ -37,7 +40,7 @@ def test_a_triple_is_a_sentence_without_punctuation() -> None:
     assert triple_text("Warsaw", "capital_of", "Poland", "Warsaw is large.") == "Warsaw capital of Poland"
 
 
-@pytest.mark.parametrize("relation", ["occurs_with", "occursWith", "related_to"])
+@pytest.mark.parametrize("relation", ["occurs_with", "occursWith", "related_to", "RELATED_TO", "Related-To"])
 def test_where_a_relation_tells_nothing_the_sentence_is_the_fact(relation: str) -> None:
     sentence = "Marie Curie was born in Warsaw."
     words = relation_words(relation)
@@ -59,3 +62,21 @@ def test_a_community_leaves_out_what_it_lacks() -> None:
         community_text("Radium", ["Curie", "polonium"], "Discovery.") == "Radium. Curie, polonium. Discovery"
     )
     assert community_text("Radium", [], "") == "Radium"
+
+
+def test_other_texts_are_of_another_version() -> None:
+    """An update takes over the vectors of texts of the same version: raise it where this fails."""
+    long = "word " * 200
+    texts = [
+        entity_text("Marie Curie", "person", "", []),
+        entity_text("Marie Curie", "research_field", f"{long}.", [("birthYear", long)] * 6),
+        triple_text("Marie Curie", "born_in", "Warsaw", "Marie Curie was born in Warsaw."),
+        triple_text("Marie Curie", "relatedTo", "Warsaw", "Marie Curie was born in Warsaw."),
+        triple_text("Marie Curie", "occurs_with", "Paris", "Curie lived there."),
+        triple_text("居里夫人", "RELATED_TO", "华沙", "居里夫人生于华沙。"),
+        chunk_text("Radium", "radium.txt", "It glows."),
+        chunk_text("Radium pioneers", "radium.txt#2", "They met."),
+        community_text("Radioactivity.", ["radium", "Curie"], "A summary. "),
+    ]
+    digest = sha256("\n".join(texts).encode()).hexdigest()[:16]
+    assert (TEXTS_VERSION, digest) == ("2", "f4a11a58ceb0fc86")

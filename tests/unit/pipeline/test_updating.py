@@ -8,7 +8,9 @@ import pytest
 from hornbeam.build import BuildReport
 from hornbeam.cli import main
 from hornbeam.errors import UsageError
+from hornbeam.pipeline import publishing, recipe
 from hornbeam.store.ledger import Ledger
+from hornbeam.store.promotions import promote
 from hornbeam.store.versions import open_current, read_version
 from support.building import GRAPH_TABLES, build, delete, table, table_bytes, update, walker
 from support.invariants import check_invariants
@@ -271,6 +273,23 @@ def test_an_update_says_how_its_communities_were_found(corpus: Path, index: Path
     assert clustering(update(index, full=True)) == {"carried_from": None, "drift": 0.0}
     write(corpus, {"lise.txt": "Lise Meitner lived in Vienna."})
     assert clustering(update(index, options={"update": {"max_drift": 0.0}}))["carried_from"] is None
+
+
+def test_vectors_of_texts_as_they_were_written_before_are_not_taken_over(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = tmp_path / "index"
+    with monkeypatch.context() as before:
+        for module in (publishing, recipe):
+            before.setattr(module, "TEXTS_VERSION", "1")
+        first = build(index, [corpus])
+    same_documents = update(index)
+    assert same_documents.version != first.version, "its vectors are of other texts"
+    assert clustering(same_documents)["carried_from"] is None
+
+    promote(index, str(first.version))
+    write(corpus, {"noether.txt": "Emmy Noether taught in Göttingen."})
+    assert clustering(update(index, options={"update": {"max_drift": 1.0}}))["carried_from"] is None
 
 
 def test_an_older_ledger_is_taken_over(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
