@@ -23,7 +23,8 @@ _LEFT = re.compile(r"^\s*(?:import|export)\b.*|\bimport\s*[.(].*|^await\b.*", re
 
 
 class BundleError(ValueError):
-    """A module uses a form that cannot be bundled, or the modules import each other in a ring."""
+    """A module uses a form that cannot be bundled or imports what another one does not export, or the modules
+    import each other in a ring."""
 
 
 def bundle(entry: str, read: Callable[[str], str]) -> str:
@@ -37,6 +38,7 @@ def bundle(entry: str, read: Callable[[str], str]) -> str:
         BundleError: see there.
     """
     numbers: dict[str, int] = {}
+    exports: dict[int, list[str]] = {}
     parts: list[str] = []
 
     def take(path: str, within: tuple[str, ...]) -> int:
@@ -48,14 +50,19 @@ def bundle(entry: str, read: Callable[[str], str]) -> str:
         taken = []
         for names, other in _IMPORT.findall(text):
             number = take(posixpath.normpath(posixpath.join(posixpath.dirname(path), other)), (*within, path))
+            if missing := set(names.split(", ")).difference(exports[number]):
+                raise BundleError(f"{path}: {other} does not export {', '.join(sorted(missing))}")
             taken.append(f"const {{ {names} }} = m{number};")
-        exported = ", ".join(_EXPORTED.findall(text))
+        exported = _EXPORTED.findall(text)
         body = _EXPORT.sub("", _IMPORT.sub("", text)).strip()
         if left := _LEFT.search(body):
             raise BundleError(f"{path}: {left.group().strip()!r} cannot be bundled")
         numbers[path] = len(numbers)
+        exports[numbers[path]] = exported
         lines = [f"// {path}", f"const m{numbers[path]} = (() => {{", *taken, body]
-        parts.append("\n".join([*lines, f"return {{ {exported} }};" if exported else "return {};", "})();"]))
+        parts.append(
+            "\n".join([*lines, f"return {{ {', '.join(exported)} }};" if exported else "return {};", "})();"])
+        )
         return numbers[path]
 
     take(entry, ())

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import mimetypes
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from hornbeam.serve.page_bundle import bundle
 
@@ -24,6 +23,15 @@ _ADDRESS = re.compile(r'(?<=[="])page/')
 
 SCRIPT, STYLES = "hornbeam.js", "hornbeam.css"
 _LEAST_COMPRESSED = 400
+#: Not by `mimetypes`: what that says of a script depends on the release of Python and on the machine's lists.
+_MEDIA_TYPES = {
+    ".css": "text/css",
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".md": "text/plain",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +93,8 @@ def read_page(folder: Path) -> PageFiles:
 
 
 def _file(name: str, body: bytes) -> PageFile:
-    media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
-    is_text = media_type.startswith("text/") or media_type == "image/svg+xml"
+    known = _MEDIA_TYPES.get(PurePosixPath(name).suffix)
+    media_type, is_text = known or "application/octet-stream", known is not None
     compressed = gzip.compress(body, 9, mtime=0) if is_text and len(body) >= _LEAST_COMPRESSED else body
     return PageFile(
         body,

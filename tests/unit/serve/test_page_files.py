@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import mimetypes
 import re
 import subprocess
 from pathlib import Path
@@ -88,6 +89,16 @@ def test_compressed_files_hold_what_the_others_do() -> None:
     assert read_page(FOLDER) == files
 
 
+def test_what_a_file_is_sent_as_does_not_depend_on_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = read_page(FOLDER)
+    monkeypatch.setitem(mimetypes.types_map, ".js", "application/x-javascript")
+    monkeypatch.setitem(mimetypes.types_map, ".css", "application/x-css")
+    assert read_page(FOLDER) == before
+    scripts = [file for name, file in before.by_address.items() if name.endswith(".js")]
+    assert {file.media_type for file in scripts} == {"text/javascript; charset=utf-8"}
+    assert {"application/octet-stream"}.isdisjoint(file.media_type for file in before.by_address.values())
+
+
 @pytest.mark.parametrize(
     "changed", ["main.js", "ask/plan.js", "css/ask.css", "early.js", "vendor/sigma-3.0.3.min.js"]
 )
@@ -151,6 +162,8 @@ def test_a_bundle_does_what_its_modules_do(tmp_path: Path) -> None:
         "export default function () {}",
         "export { a };",
         "export let a = 1;",
+        'import { b } from "./other.js";',
+        'import { a, b } from "./other.js";',
         'const a = await import("./other.js");',
         "const a = import.meta.url;",
         "await later();",
