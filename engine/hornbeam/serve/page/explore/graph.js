@@ -184,6 +184,7 @@ export function graphView({ choose }) {
 
   function end() {
     gone = true;
+    stop(); // a picture that is left while it is dragged is told of no "mouseup"
     renderer?.kill();
     renderer = null;
   }
